@@ -1,0 +1,152 @@
+"""The contract between Darkroom and the code that makes pictures.
+
+An adapter takes values and returns values. It imports neither Django nor Redis nor the
+models, so that it can be tested, and reused, without a server. Two kinds exist:
+
+* ``LocalAdapter`` computes here, inside a warm worker process, one generation at a time.
+* ``RemoteAdapter`` submits to an upstream that works asynchronously and is asked, or tells
+  by webhook, how it went.
+
+An adapter instance is made once per worker process and generator ("warm"), so models loaded
+in ``warm_up`` stay loaded. It must not keep state of one task on itself.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+Schema = dict[str, Any]
+"""A JSON Schema (draft 2020-12) object."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """What to make: one attempt of one task.
+
+    ``params`` has been validated against ``parameter_schema`` and holds every default.
+    ``settings`` is the generator row's own configuration, already checked.
+    """
+
+    task_id: str
+    attempt: int
+    params: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One file that a generation made: encoded bytes and what they claim to be.
+
+    ``media_type`` is an IANA type such as ``image/png``. The result store verifies the
+    claim, measures width and height and makes the thumbnail; adapters do not.
+    """
+
+    content: bytes
+    media_type: str
+    seed: int | None = None
+
+
+class Context(Protocol):
+    """What a running local generation may ask of its worker."""
+
+    def report(self, fraction: float) -> None:
+        """Report progress, ``0.0`` to ``1.0``, and give the worker a chance to stop.
+
+        Call it at every step, at least once a second where that is possible. Raises
+        ``errors.Stopped`` (a ``BaseException``) when the task was canceled, its deadline has
+        passed, the attempt was taken away or the worker is shutting down; let it fly.
+        """
+
+
+class Adapter(ABC):
+    """What both kinds share."""
+
+    name: ClassVar[str]
+    """The stable word stored in generator rows."""
+
+    kind: ClassVar[str] = "image"
+    """``image`` or ``video``."""
+
+    remote: ClassVar[bool]
+
+    def check_settings(self, settings: Mapping[str, Any]) -> None:  # noqa: B027 - optional hook
+        """Raise ``errors.InvalidSettings`` with a sentence if the row's settings do not fit."""
+
+    @abstractmethod
+    def parameter_schema(self, settings: Mapping[str, Any]) -> Schema:
+        """Return the JSON Schema of ``params``.
+
+        It validates the API and draws the form, so each property has ``title``, ``type``,
+        bounds and a ``default`` unless it is in ``required``; ``additionalProperties`` is
+        false. Form hints: ``"format": "textarea"`` for long text, ``"x-advanced": true`` for
+        what is folded away, ``"x-enum-labels": {value: label}`` for choices, and
+        ``"x-unit": "px"``.
+        """
+
+
+class LocalAdapter(Adapter):
+    """Computes in the worker process."""
+
+    remote: ClassVar[bool] = False
+
+    def warm_up(self, settings: Mapping[str, Any]) -> None:  # noqa: B027 - optional hook
+        """Load what every generation needs; called once before the first one."""
+
+    @abstractmethod
+    def generate(self, request: GenerationRequest, context: Context) -> Iterable[Output]:
+        """Make the pictures, reporting progress; at least one output.
+
+        Raises ``errors.GeneratorError`` for what went wrong in a known way. Any other
+        exception counts as ``internal`` and is logged with its traceback. An iterator is
+        consumed inside the worker, output by output, while the attempt is still running.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """An upstream accepted a submission under this id."""
+
+    upstream_id: str
+    poll_after: float | None = None
+    """Seconds the upstream asked to wait before the first poll."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamAnswer:
+    """What one poll or webhook said. Exactly one of the three readings holds.
+
+    Still running (``finished`` false), done (``finished`` and ``links`` or ``outputs``), or
+    failed (``error`` set). An unknown status counts as still running, never as done.
+    """
+
+    finished: bool
+    progress: float | None = None
+    outputs: tuple[Output, ...] = ()
+    links: tuple[str, ...] = ()
+    error: Exception | None = None
+    poll_after: float | None = None
+
+
+class RemoteAdapter(Adapter):
+    """Submits to an upstream that answers later. Every call is one HTTP exchange."""
+
+    remote: ClassVar[bool] = True
+
+    dedupes_submissions: ClassVar[bool] = False
+    """Whether the upstream makes one job of two submissions with the same attempt key.
+
+    Only then may a submission without an answer be repeated (invariant 3).
+    """
+
+    @abstractmethod
+    def submit(self, request: GenerationRequest, webhook_url: str | None) -> Submitted:
+        """Hand the work to the upstream and return its id. Raises ``GeneratorError``."""
+
+    @abstractmethod
+    def poll(self, upstream_id: str, settings: Mapping[str, Any]) -> UpstreamAnswer:
+        """Ask once how the job is."""
+
+    @abstractmethod
+    def cancel(self, upstream_id: str, settings: Mapping[str, Any]) -> None:
+        """Ask the upstream to stop that one job, never any other."""
