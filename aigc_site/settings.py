@@ -1,0 +1,221 @@
+"""Django settings, read from the environment by the strict readers in ``env``.
+
+Every variable is described in ``docs/settings.md``; a test fails when one is missing there.
+The app's own numbers live in ``DARKROOM`` and are read only through ``tasks_app.conf``.
+"""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from aigc_site import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+DEBUG = env.boolean("DARKROOM_DEBUG", False)
+SECRET_KEY = env.secret("DARKROOM_SECRET_KEY")
+if len(SECRET_KEY) < 32:
+    raise ImproperlyConfigured(
+        "DARKROOM_SECRET_KEY is too short: set it to at least 32 random characters."
+    )
+
+# --- where it is reached -------------------------------------------------------------------
+PUBLIC_URL = env.url("DARKROOM_PUBLIC_URL", "http://127.0.0.1:8000")
+INSECURE_HTTP = env.boolean("DARKROOM_INSECURE_HTTP", False)
+_public = urlsplit(PUBLIC_URL)
+if _public.path or _public.query:
+    raise ImproperlyConfigured("DARKROOM_PUBLIC_URL has a path: set it to scheme and host only.")
+if _public.scheme != "https" and not (INSECURE_HTTP or DEBUG):
+    raise ImproperlyConfigured(
+        "DARKROOM_PUBLIC_URL is not https: set it to https://…, or set DARKROOM_INSECURE_HTTP=1 "
+        "if this service is only reached over a network that you trust."
+    )
+ALLOWED_HOSTS = env.words(
+    "DARKROOM_ALLOWED_HOSTS",
+    [str(_public.hostname), "127.0.0.1", "localhost", "[::1]"],
+)
+CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"]
+_HTTPS = _public.scheme == "https"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
+SECURE_HSTS_SECONDS = env.integer("DARKROOM_HSTS_SECONDS", 0, minimum=0) if _HTTPS else 0
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.boolean("DARKROOM_BEHIND_PROXY", False) else None
+)
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+CSRF_COOKIE_SAMESITE = SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_NAME = "darkroom_session"
+CSRF_COOKIE_NAME = "darkroom_csrf"
+
+# --- what it is made of --------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_rq",
+    "tasks_app",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "tasks_app.api.middleware.RequestIdMiddleware",
+    "tasks_app.web.security.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "aigc_site.urls"
+WSGI_APPLICATION = "aigc_site.wsgi.application"
+APPEND_SLASH = False
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LOGIN_URL = "web:login"
+LOGIN_REDIRECT_URL = "web:home"
+LOGOUT_REDIRECT_URL = "web:login"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+# A body above this is 413. It leaves room for a validation answer that names the field that
+# is too long, rather than a bare "too large", up to a few megabytes.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+# --- databases -----------------------------------------------------------------------------
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": env.database(env.secret("DATABASE_URL"))
+    | {
+        # 0 closes after each request: web threads reuse their connection instead.
+        "CONN_MAX_AGE": env.integer("DARKROOM_DB_CONN_MAX_AGE", 60, minimum=0),
+        "CONN_HEALTH_CHECKS": True,
+    }
+}
+# A lost host must be noticed: libpq's own defaults wait for the kernel, which takes hours.
+_CONNECT = {
+    "connect_timeout": "5",
+    "keepalives_idle": "15",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+    "options": "-c statement_timeout=15s -c lock_timeout=10s "
+    "-c idle_in_transaction_session_timeout=15s -c timezone=UTC",
+}
+DATABASES["default"]["OPTIONS"] = _CONNECT | DATABASES["default"].get("OPTIONS", {})
+
+REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", "unix"))
+RQ_QUEUES = {"default": {"URL": REDIS_URL, "DEFAULT_TIMEOUT": -1}}
+RQ = {"COMMIT_MODE": "auto"}  # bells are rung by our own on-commit hooks
+
+# --- files ---------------------------------------------------------------------------------
+DATA = env.path("DARKROOM_DATA", str(BASE_DIR / "var"))
+MEDIA_ROOT = DATA / "results"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "results": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {
+            "location": str(MEDIA_ROOT),
+            "file_permissions_mode": 0o640,
+            "directory_permissions_mode": 0o750,
+        },
+    },
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+STATIC_URL = "/static/"
+# Served straight from the packages: no collectstatic step that could be forgotten.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_MAX_AGE = 60
+
+# --- language and time ---------------------------------------------------------------------
+USE_TZ = True
+TIME_ZONE = "UTC"
+USE_I18N = True
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "tasks_app.api.authentication.KeyAuthentication",
+        "tasks_app.api.authentication.ProblemSessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["tasks_app.api.parsing.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["tasks_app.api.rendering.ORJSONRenderer"],
+    "EXCEPTION_HANDLER": "tasks_app.api.problems.handle",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {
+        "handlers": ["stderr"],
+        "level": env.text(
+            "DARKROOM_LOG_LEVEL", "INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")
+        ),
+    },
+    "loggers": {
+        "rq.worker": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+        # A redis client that reconnects says so itself, through our own log lines.
+        "rq.job": {"level": "WARNING"},
+    },
+}
+
+# --- the app's own numbers (seconds unless the name says otherwise) ------------------------
+DARKROOM: dict[str, Any] = {
+    "redis_prefix": env.text("DARKROOM_REDIS_PREFIX", "darkroom"),
+    "limit_all": env.integer("DARKROOM_LIMIT_ALL", 20, minimum=1),
+    "lease": env.duration("DARKROOM_LEASE", 60, minimum=0.5),
+    "claim_lease": env.duration("DARKROOM_CLAIM_LEASE", 10, minimum=0.5),
+    "grace": env.duration("DARKROOM_GRACE", 60, minimum=0.5),
+    "slot_fence": env.duration("DARKROOM_SLOT_FENCE", 2, minimum=0.02),
+    "control_interval": env.duration("DARKROOM_CONTROL_INTERVAL", 0.4, minimum=0.02, maximum=1),
+    "tick_interval": env.duration("DARKROOM_TICK_INTERVAL", 0.5, minimum=0.02),
+    "figures_interval": env.duration("DARKROOM_FIGURES_INTERVAL", 2, minimum=0.05),
+    "sweep_interval": env.duration("DARKROOM_SWEEP_INTERVAL", 5, minimum=0.05),
+    "default_timeout": env.duration("DARKROOM_DEFAULT_TIMEOUT", 900, minimum=1),
+    "max_wait": env.duration("DARKROOM_MAX_WAIT", 3600, minimum=1, maximum=86_400),
+    "max_attempts": env.integer("DARKROOM_MAX_ATTEMPTS", 50, minimum=1),
+    "result_days": env.number("DARKROOM_RESULT_DAYS", 7, minimum=0.001),
+    "idempotency_hours": env.number("DARKROOM_IDEMPOTENCY_HOURS", 24, minimum=0.001),
+    "link_seconds": env.duration("DARKROOM_LINK_SECONDS", 300, minimum=5),
+    "accel_prefix": env.text("DARKROOM_ACCEL_PREFIX", ""),
+    "max_artifact_bytes": env.integer("DARKROOM_MAX_ARTIFACT_BYTES", 64 * 1024 * 1024, minimum=1),
+    "worker_drain": env.duration("DARKROOM_WORKER_DRAIN_SECONDS", 25, minimum=0.1),
+    "worker_max_tasks": env.integer("DARKROOM_WORKER_MAX_TASKS", 1_000, minimum=1),
+    "worker_max_mb": env.integer("DARKROOM_WORKER_MAX_MB", 0, minimum=0),
+}
