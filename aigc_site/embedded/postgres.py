@@ -1,0 +1,240 @@
+"""One PostgreSQL in a folder: create it, its command line, its URL, is it ready.
+
+It listens on a Unix socket in a private folder only, and every login needs the password
+(scram-sha-256). The service's role owns its database and may create others; it is no superuser,
+and nobody can log in as the superuser.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+from aigc_site.embedded import EmbeddedError, binaries, places
+from aigc_site.embedded.spawn import Command, Identity, spawn
+
+ROLE = DATABASE = "darkroom"
+_SOCKET = ".s.PGSQL.5432"
+_INITDB_SECONDS = 120
+_SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "password_encryption": "scram-sha-256",
+    "shared_buffers": "128MB",
+    "max_connections": "100",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] ",
+    "log_min_duration_statement": "1s",
+    # Containers often have a /dev/shm of 64 MB; the service needs no parallel plans.
+    "max_parallel_workers_per_gather": "0",
+    # Long transactions bloat the queue table: end what was forgotten.
+    "idle_in_transaction_session_timeout": "5min",
+}
+UNSAFE_BUT_FAST = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "200",
+    "autovacuum_naptime": "5s",
+    "shared_buffers": "64MB",
+    "max_wal_size": "256MB",
+    "min_wal_size": "32MB",
+    "log_min_duration_statement": "-1",
+}
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A prepared PostgreSQL. `home` holds the data, the lock and (if short) the socket."""
+
+    home: Path
+    sockets: Path
+    install: Path
+    identity: Identity
+    password: str
+    settings: Mapping[str, str]
+
+    # SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for the clients to leave.
+    stop_signal = signal.SIGINT
+    kill_signal = signal.SIGQUIT
+
+    @property
+    def lock(self) -> Path:
+        return self.home / "lock"
+
+    @property
+    def url(self) -> str:
+        host = quote(str(self.sockets), safe="")
+        return f"postgresql://{ROLE}:{quote(self.password, safe='')}@{host}/{DATABASE}"
+
+    def command(self, lock: int) -> Command:
+        """The server in the foreground. The caller holds `lock`, so no server is running."""
+        for stale in (self.home / "data" / "postmaster.pid", self.sockets / f"{_SOCKET}.lock"):
+            # Their pid may by now belong to any process; PostgreSQL would refuse to start.
+            stale.unlink(missing_ok=True)
+        (self.sockets / _SOCKET).unlink(missing_ok=True)
+        options = _SETTINGS | dict(self.settings)
+        options["unix_socket_directories"] = f'"{self.sockets}"'
+        return Command(
+            [
+                self.install / "bin" / "postgres",
+                *("-D", self.home / "data"),
+                *(word for name, value in options.items() for word in ("-c", f"{name}={value}")),
+            ],
+            env=_environment(),
+            cwd=self.home,
+            identity=self.identity,
+            death_signal=self.stop_signal,
+            inherit=(lock,),
+        )
+
+    def ready(self) -> bool:
+        """Whether it answers a login."""
+        try:
+            psycopg.connect(self.url, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+def prepare(
+    home: Path, password: str, lock: int, settings: Mapping[str, str] | None = None
+) -> Postgres:
+    """Create the database cluster in home if there is none. The caller holds `lock`.
+
+    Raises EmbeddedError when the binaries, the folder or initdb fail.
+    """
+    identity = places.server_identity(home)
+    install = _reachable_install(home, identity)
+    sockets = places.socket_folder(home, _SOCKET + ".lock", identity)
+    server = Postgres(home, sockets, install, identity, password, settings or {})
+    if not (home / "data" / "PG_VERSION").exists():
+        _create_cluster(server, lock)
+    _check_version(server)
+    return server
+
+
+def choose_home(data: Path) -> tuple[Path, str | None]:
+    """The folder for PostgreSQL below DATA, or elsewhere with a sentence that says where.
+
+    As root the server runs as another user. When that user cannot reach DATA (a clone in /root),
+    the files go to /var/lib, and DATA keeps a note of it, so that they stay found.
+    """
+    note, below = data / "postgres.location", data / "postgres"
+    if note.exists():
+        home = Path(note.read_text().strip())
+    else:
+        home = below
+    identity = places.server_identity(home)
+    if home == below and not below.exists() and not places.may(identity, "-x", data):
+        home = _outside(data, identity)
+        places.write_private(note, f"{home}\n")
+    places.private_folder(home, identity)
+    if not places.may(identity, "-w", home):
+        raise EmbeddedError(
+            f"The user who runs PostgreSQL (uid {identity.uid}) cannot write to {home}: "
+            "open its parent folders or choose other DATA."
+        )
+    said = None if home == below else f"PostgreSQL's files are in {home}: DATA is closed to it."
+    return home, said
+
+
+def _outside(data: Path, identity: Identity) -> Path:
+    for parent in (Path("/var/lib"), Path("/var/tmp")):
+        if os.access(parent, os.W_OK) and places.may(identity, "-x", parent):
+            return parent / f"darkroom-{places.fingerprint(data)}"
+    raise EmbeddedError(f"PostgreSQL's user cannot reach {data}: choose other DATA.")
+
+
+def _reachable_install(home: Path, identity: Identity) -> Path:
+    """The wheel's installation, or a copy in home when the server's user cannot read that."""
+    install = binaries.postgres_install()
+    if places.may(identity, "-x", install / "bin" / "postgres"):
+        return install
+    stamp = int((install / "bin" / "postgres").stat().st_mtime)
+    copy = home / f"{install.name}-{stamp}"
+    if not copy.exists():
+        for old in home.glob("pginstall*"):
+            shutil.rmtree(old, ignore_errors=True)
+        draft = home / "pginstall-draft"
+        shutil.copytree(install, draft, symlinks=True)
+        for path in (draft, *draft.rglob("*")):
+            os.chown(path, identity.uid, identity.gid, follow_symlinks=False)
+        draft.rename(copy)
+    return copy
+
+
+def _create_cluster(server: Postgres, lock: int) -> None:
+    """initdb into a draft folder that gets its name when it is complete."""
+    draft = server.home / "draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    _run(
+        server,
+        lock,
+        "initdb",
+        *("-D", str(draft), "-U", "postgres", "--encoding=UTF8", "--locale=C"),
+        *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--auth=reject"),
+        "--no-instructions",
+        *(["--no-sync"] if server.settings.get("fsync") == "off" else []),
+    )
+    places.write_private(
+        draft / "pg_hba.conf", f"local all {ROLE} scram-sha-256\n", server.identity
+    )
+    _run(
+        server,
+        lock,
+        "postgres",
+        *("--single", "-j", "-D", str(draft), "-c", "password_encryption=scram-sha-256"),
+        *("-c", "log_min_error_statement=panic", "postgres"),
+        script=f"CREATE ROLE {ROLE} LOGIN CREATEDB PASSWORD '{server.password}';\n\n"
+        f"CREATE DATABASE {DATABASE} OWNER {ROLE};\n\n",
+    )
+    draft.rename(server.home / "data")
+
+
+def _run(server: Postgres, lock: int, program: str, *arguments: str, script: str = "") -> None:
+    """One of PostgreSQL's own programs, to its end. Raises EmbeddedError when it fails."""
+    command = Command(
+        [server.install / "bin" / program, *arguments],
+        env=_environment(),
+        cwd=server.home,
+        identity=server.identity,
+        inherit=(lock,),
+    )
+    child = spawn(command, output=subprocess.PIPE, stdin=subprocess.PIPE)
+    try:
+        output, _ = child.communicate(script.encode(), timeout=_INITDB_SECONDS)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        raise
+    if child.returncode != 0 or b"ERROR:" in output:
+        reason = output.decode(errors="replace").strip()[-400:]
+        raise EmbeddedError(f"PostgreSQL could not be set up in {server.home}: {reason}")
+
+
+def _check_version(server: Postgres) -> None:
+    """A folder made by another major version cannot be opened. Say so before the server does."""
+    made_by = (server.home / "data" / "PG_VERSION").read_text().strip()
+    installed = server.install.name.removeprefix("pginstall").split("-")[0]
+    if installed and made_by != installed:
+        raise EmbeddedError(
+            f"{server.home} was made by PostgreSQL {made_by}, this is {installed}: "
+            "dump it with the old version or choose other DATA."
+        )
+
+
+def _environment() -> dict[str, str]:
+    """A clean environment: libpq and PostgreSQL read many PG* variables."""
+    kept = ("PATH", "TZDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+    found = {name: os.environ[name] for name in kept if name in os.environ}
+    return found | {"LC_ALL": "C"}
