@@ -64,7 +64,9 @@ class Postgres:
 
     # SIGINT is PostgreSQL's fast shutdown; SIGTERM would wait for the clients to leave.
     stop_signal = signal.SIGINT
-    kill_signal = signal.SIGQUIT
+    # When the manager is gone nobody would help a fast shutdown that hangs, which one does that
+    # meets a recovery after the crash of a backend. SIGQUIT always ends; the log is replayed.
+    death_signal = signal.SIGQUIT
 
     @property
     def lock(self) -> Path:
@@ -92,7 +94,7 @@ class Postgres:
             env=_environment(),
             cwd=self.home,
             identity=self.identity,
-            death_signal=self.stop_signal,
+            death_signal=self.death_signal,
             inherit=(lock,),
         )
 

@@ -19,7 +19,6 @@ class Server(Protocol):
     """What postgres.Postgres and valkey.Valkey have in common."""
 
     stop_signal: signal.Signals
-    kill_signal: signal.Signals
 
     @property
     def lock(self) -> Path:

@@ -43,7 +43,6 @@ class Valkey:
     password: str
 
     stop_signal = signal.SIGTERM
-    kill_signal = signal.SIGKILL
 
     @property
     def lock(self) -> Path:

@@ -1,0 +1,304 @@
+"""`manage.py up`: the whole service in one command, on embedded or given servers.
+
+1. Python version, DATA writable, no other `up` on it, port free: one sentence each if not.
+2. PostgreSQL and Valkey, unless DATABASE_URL or REDIS_URL name real ones.
+3. migrate, bootstrap (users, key and generator if the database has none).
+4. web, workers, ticker; one line when /readyz answers.
+5. Until a signal: restart what dies. Then stop everything, databases last.
+"""
+
+import argparse
+import contextlib
+import http.client
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from aigc_site.embedded import EmbeddedError, locks, places, postgres, valkey
+from aigc_site.embedded.children import Program, Stage
+from aigc_site.embedded.processes import Manager, StopRequested
+from aigc_site.embedded.servers import Server
+from aigc_site.embedded.spawn import Command
+
+ROOT = Path(__file__).resolve().parents[2]
+OLDEST_PYTHON = (3, 11)
+POOL = "default"  # the pool of generators that these workers serve
+_SERVER_SECONDS = 120  # a crash recovery may take a while
+_ONCE_SECONDS = 600  # migrate and bootstrap
+_READY_SECONDS = 60
+_ANOTHER_UP_SECONDS = 2.0  # one whose make was just killed needs a moment to notice
+_PORT_SECONDS = 2.0  # the listener of a killed run may need a moment to be gone
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `up` was asked for. `data` is absolute."""
+
+    host: str
+    port: int
+    data: Path
+    workers: int
+    stop_with_parent: bool
+
+    @property
+    def address(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `up`; the environment (HOST, PORT, DATA) gives the defaults."""
+    cores = max(1, min(os.cpu_count() or 1, 4))
+    add = parser.add_argument
+    add("--host", default=os.environ.get("HOST") or "127.0.0.1", help="address to listen on")
+    add("--port", type=int, default=os.environ.get("PORT") or 8000, help="port to listen on")
+    add("--data", type=Path, default=os.environ.get("DATA") or "var", help="folder for all data")
+    add("--workers", type=int, default=cores, help=f"worker processes for the pool {POOL}")
+    add("--stop-with-parent", action="store_true", help="end when the calling process ends")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse and run; the exit status."""
+    parser = argparse.ArgumentParser("manage.py up", description="Run the whole service.")
+    add_arguments(parser)
+    return run(vars(parser.parse_args(arguments)))
+
+
+def run(parsed: Mapping[str, object]) -> int:
+    """Run until a signal comes. 0 after an orderly stop, 1 when it could not run."""
+    parent = os.getppid()
+    try:
+        options = _options(parsed)
+        _check_python()
+        _make_data(options.data)
+        with _only_one(options.data):
+            _check_port(options)
+            _serve(options, parent if options.stop_with_parent else None)
+    except EmbeddedError as error:
+        say(str(error), stream=sys.stderr)
+        return 1
+    return 0
+
+
+def say(line: str, *, stream: TextIO | None = None) -> None:
+    """One line to the terminal, if there still is one."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"darkroom: {line}", file=stream or sys.stdout, flush=True)
+
+
+def _options(parsed: Mapping[str, object]) -> Options:
+    port, workers = int(str(parsed["port"])), int(str(parsed["workers"]))
+    if not 1 <= port <= 65_535:
+        raise EmbeddedError(f"The port {port} is not between 1 and 65535: choose another.")
+    if not 1 <= workers <= 64:
+        raise EmbeddedError(f"{workers} workers are not between 1 and 64: choose another number.")
+    data = Path(str(parsed["data"])).expanduser()
+    data = Path(os.path.abspath(data))  # unlike resolve(), a link to DATA stays a link
+    return Options(str(parsed["host"]), port, data, workers, bool(parsed["stop_with_parent"]))
+
+
+# --- before anything is started --------------------------------------------------------------
+
+
+def _check_python() -> None:
+    if sys.version_info < OLDEST_PYTHON:
+        raise EmbeddedError("Python 3.11 or newer is needed: run with a newer one.")
+
+
+def _make_data(data: Path) -> None:
+    """Create DATA, closed to others. As root its folders can be passed: PostgreSQL's user must."""
+    try:
+        data.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+        probe = data / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+        (data / "logs").mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise EmbeddedError(
+            f"The folder {data} cannot be written ({error.strerror}): "
+            "choose another with DATA=... or change its owner."
+        ) from error
+
+
+@contextlib.contextmanager
+def _only_one(data: Path) -> Iterator[None]:
+    try:
+        lock = locks.open_lock(data / "up.lock")
+    except OSError as error:
+        raise EmbeddedError(f"{data / 'up.lock'} cannot be opened: {error.strerror}.") from error
+    try:
+        if not locks.wait_lock(lock, _ANOTHER_UP_SECONDS):
+            raise EmbeddedError(
+                f"Darkroom is already running on {data}: stop it first or choose other DATA."
+            )
+        yield
+    finally:
+        os.close(lock)
+
+
+def _check_port(options: Options) -> None:
+    """Bind the address once. Raises EmbeddedError when it is taken or not ours."""
+    deadline = time.monotonic() + _PORT_SECONDS
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    while True:
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((options.host, options.port))
+                probe.listen()
+                return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise EmbeddedError(
+                    f"Port {options.port} on {options.host} cannot be used "
+                    f"({error.strerror}): choose another with PORT=..."
+                ) from error
+            time.sleep(0.1)
+
+
+# --- the service -----------------------------------------------------------------------------
+
+
+def _serve(options: Options, parent: int | None) -> None:
+    with (
+        contextlib.suppress(StopRequested),
+        Manager(options.data / "logs", say, parent=parent) as m,
+    ):
+        started = time.monotonic()
+        environment = _environment(options, *_start_servers(m, options.data))
+        _set_up(m, options, environment)
+        _start_service(m, options, environment)
+        while not m.wait_for(lambda: _ready(options), _READY_SECONDS, step=0.1):
+            say(f"not ready after {_READY_SECONDS} s; the logs are in {options.data / 'logs'}")
+        took = time.monotonic() - started
+        say(f"ready at {environment['DARKROOM_PUBLIC_URL']} after {took:.1f} s (Ctrl-C stops it)")
+        m.run_forever()
+    say("stopped")
+
+
+def _start_servers(manager: Manager, data: Path) -> tuple[str, str]:
+    """The URLs of PostgreSQL and Valkey; starts those that the environment does not name."""
+    database, broker = os.environ.get("DATABASE_URL"), os.environ.get("REDIS_URL")
+    waiting: list[tuple[str, Server]] = []
+    if not database:
+        waiting.append(("postgres", _prepare_postgres(data)))
+        database = waiting[-1][1].url
+    if not broker:
+        waiting.append(("valkey", _prepare_valkey(data)))
+        broker = waiting[-1][1].url
+    for name, server in waiting:
+        manager.start(_server_program(name, server))
+    for name, server in waiting:
+        if not manager.wait_for(server.ready, _SERVER_SECONDS, step=0.02):
+            raise EmbeddedError(f"{name} does not answer; see {data / 'logs' / name}.log.")
+    return database, broker
+
+
+def _prepare_postgres(data: Path) -> Server:
+    home, said = postgres.choose_home(data)
+    if said:
+        say(said)
+    lock = locks.take_from_leftovers(home / "lock")
+    try:
+        return postgres.prepare(home, places.kept_secret(data / "postgres.password"), lock)
+    finally:
+        os.close(lock)
+
+
+def _prepare_valkey(data: Path) -> Server:
+    home = places.private_folder(data / "valkey")
+    return valkey.prepare(home, places.kept_secret(data / "valkey.password"))
+
+
+def _server_program(name: str, server: Server) -> Program:
+    def command() -> Command:
+        return server.command(locks.take_from_leftovers(server.lock, patience=1.0))
+
+    return Program(name, command, Stage.SERVER, server.stop_signal, server.lock)
+
+
+def _environment(options: Options, database: str, broker: str) -> dict[str, str]:
+    """What every child gets. DEBUG is never taken over from the shell."""
+    ours = {
+        "DATABASE_URL": database,
+        "REDIS_URL": broker,
+        "DARKROOM_DATA": str(options.data),
+        "DJANGO_SETTINGS_MODULE": "aigc_site.settings",
+        # Plain http on loopback is what `up` serves, so cookies cannot be for https only.
+        "DARKROOM_INSECURE_HTTP": "1",
+    }
+    if not os.environ.get("DARKROOM_SECRET_KEY") and not os.environ.get("DARKROOM_SECRET_KEY_FILE"):
+        ours["DARKROOM_SECRET_KEY"] = places.kept_secret(options.data / "secret.key")
+    defaults = {
+        "DARKROOM_PUBLIC_URL": options.address,
+        # A worker must be done draining before the manager's patience ends.
+        "DARKROOM_WORKER_DRAIN_SECONDS": "6",
+        "PYTHONUNBUFFERED": "1",
+    }
+    inherited = {name: value for name, value in os.environ.items() if name != "DARKROOM_DEBUG"}
+    return defaults | inherited | ours
+
+
+def _set_up(manager: Manager, options: Options, environment: Mapping[str, str]) -> None:
+    """Migrate and create the first users. Prints the logins when they were made just now."""
+    logins = options.data / "first-run.env"
+    before = _stamp(logins)
+    manager.run_to_end(_once("migrate", environment, "migrate", "--no-input"), _ONCE_SECONDS)
+    url = environment["DARKROOM_PUBLIC_URL"]
+    arguments = ("bootstrap", "--env-file", str(logins), "--url", url)
+    manager.run_to_end(_once("bootstrap", environment, *arguments), _ONCE_SECONDS)
+    say(f"starting at {url}; logins are in {logins}")
+    if _stamp(logins) != before:
+        _print_logins(logins)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+def _print_logins(path: Path) -> None:
+    for line in path.read_text().splitlines():
+        if line.startswith("DARKROOM_"):
+            say(f"  {line}")
+
+
+def _start_service(manager: Manager, options: Options, environment: Mapping[str, str]) -> None:
+    address = ("--host", options.host, "--port", str(options.port))
+    manager.start(_program("web", environment, "web", *address))
+    for number in range(1, options.workers + 1):
+        manager.start(_program(f"worker-{number}", environment, "worker", POOL))
+    manager.start(_program("ticker", environment, "tick"))
+
+
+def _program(name: str, environment: Mapping[str, str], *arguments: str) -> Program:
+    return Program(name, lambda: _manage(environment, *arguments))
+
+
+def _once(name: str, environment: Mapping[str, str], *arguments: str) -> Program:
+    return Program(name, lambda: _manage(environment, *arguments), restart=False)
+
+
+def _manage(environment: Mapping[str, str], *arguments: str) -> Command:
+    return Command([sys.executable, ROOT / "manage.py", *arguments], env=environment, cwd=ROOT)
+
+
+def _ready(options: Options) -> bool:
+    """Whether /readyz answers 200 at our own address."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)
+    connection = http.client.HTTPConnection(host, options.port, timeout=2)
+    try:
+        connection.request("GET", "/readyz", headers={"Host": f"127.0.0.1:{options.port}"})
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

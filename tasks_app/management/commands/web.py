@@ -1,0 +1,60 @@
+"""`manage.py web`: serve the site with granian.
+
+The command becomes granian (exec), so that a supervisor's signals reach it directly.
+"""
+
+import os
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+# Seconds that granian waits for a worker that was told to stop. It must be set: a SIGTERM in
+# the first moments of a worker is lost, and granian would wait for ever.
+KILL_TIMEOUT = 5
+
+
+class Command(BaseCommand):
+    """Serve the site and the API."""
+
+    help = "Serve the site and the API with granian."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on")
+        parser.add_argument("--workers", type=int, default=2, help="processes")
+        parser.add_argument(
+            "--threads",
+            type=int,
+            default=4,
+            help="threads of a process; each may hold one database connection",
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        for name in ("workers", "threads"):
+            if not 1 <= options[name] <= 256:
+                raise CommandError(f"--{name} is {options[name]}: set it to 1 to 256.")
+        arguments = granian_arguments(
+            options["host"], options["port"], options["workers"], options["threads"]
+        )
+        self.stdout.flush()
+        os.execv(sys.executable, [sys.executable, *arguments])
+
+
+def granian_arguments(host: str, port: int, workers: int, threads: int) -> list[str]:
+    """The arguments of Python that run granian."""
+    options = {
+        "--interface": "wsgi",
+        "--http": "1",
+        "--host": host,
+        "--port": str(port),
+        "--workers": str(workers),
+        # Granian's own default is 512 threads, and as many database connections.
+        "--blocking-threads": str(threads),
+        "--workers-kill-timeout": str(KILL_TIMEOUT),
+    }
+    words = [word for pair in options.items() for word in pair]
+    flags = ["--no-ws", "--no-access-log", "--respawn-failed-workers"]
+    return ["-m", "granian", *words, *flags, "aigc_site.embedded.web:application"]
