@@ -1,0 +1,93 @@
+"""Small silhouettes that a prompt may ask for: boat, house, person, cat."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tasks_app.generators.sketch.arrays import Array, Rng
+from tasks_app.generators.sketch.colour import blend, rgb, shade
+from tasks_app.generators.sketch.scene import Scene
+from tasks_app.generators.sketch.shapes import Stencil, curve
+
+
+def paint_figures(scene: Scene, ground: int, *, afloat: bool = False) -> None:
+    """Place the figures asked for on the row ``ground``; boats only where there is water."""
+    rng = scene.rng("figures")
+    size = scene.unit * 0.085
+    for name in ("boat", "house", "person", "cat"):
+        x = scene.width * float(rng.uniform(0.24, 0.76))
+        if not scene.reading.has(f"subject.{name}") or (name == "boat" and not afloat):
+            continue
+        stencil = Stencil(scene.width, scene.height, scale=2)
+        foot = ground + (scene.height - ground) * (0.35 if afloat and name == "boat" else 0.02)
+        _DRAWN[name](stencil, x, foot, size)
+        scene.over(stencil.mask(), _silhouette(scene))
+        if name == "house":
+            _light_window(scene, rng, x, foot, size)
+
+
+def _silhouette(scene: Scene) -> Array:
+    return shade(blend(scene.look.near, rgb("#000000"), 0.35), -0.02)
+
+
+def _light_window(scene: Scene, rng: Rng, x: float, foot: float, size: float) -> None:
+    stencil = Stencil(scene.width, scene.height, scale=2)
+    stencil.polygon(_box(x + size * 0.08, foot - size * 0.42, size * 0.16, size * 0.18))
+    scene.over(stencil.mask(), blend(rgb("#ffc766"), scene.look.light, float(rng.uniform(0, 0.3))))
+
+
+def _box(x: float, y: float, width: float, height: float) -> list[tuple[float, float]]:
+    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+
+
+def draw_boat(stencil: Stencil, x: float, foot: float, size: float) -> None:
+    """Draw a small sailing boat, ``size`` px tall, floating at ``foot``."""
+    hull = curve([(x - size * 0.5, foot - size * 0.12), (x, foot + size * 0.16),
+                  (x + size * 0.55, foot - size * 0.16)], 12)
+    stencil.polygon([*hull, (x + size * 0.4, foot - size * 0.07)])
+    stencil.line([(x, foot), (x, foot - size)], size * 0.025)
+    sail = curve([(x + size * 0.03, foot - size * 0.97), (x + size * 0.3, foot - size * 0.6),
+                  (x + size * 0.42, foot - size * 0.2)], 10)
+    stencil.polygon([*sail, (x + size * 0.03, foot - size * 0.2)], 0.82)
+    stencil.polygon([(x - size * 0.04, foot - size * 0.85), (x - size * 0.04, foot - size * 0.22),
+                     (x - size * 0.36, foot - size * 0.22)], 0.7)
+
+
+def draw_house(stencil: Stencil, x: float, foot: float, size: float) -> None:
+    """Draw a cabin with a steep roof and a chimney."""
+    stencil.polygon(_box(x - size * 0.42, foot - size * 0.55, size * 0.84, size * 0.6))
+    stencil.polygon([(x - size * 0.56, foot - size * 0.5), (x, foot - size),
+                     (x + size * 0.56, foot - size * 0.5)])
+    stencil.polygon(_box(x + size * 0.2, foot - size * 1.02, size * 0.11, size * 0.3))
+
+
+def draw_person(stencil: Stencil, x: float, foot: float, size: float) -> None:
+    """Draw a standing figure in a long coat, seen from behind."""
+    stencil.ellipse(x, foot - size * 0.9, size * 0.075, size * 0.09)
+    coat = curve([(x - size * 0.06, foot - size * 0.82), (x - size * 0.18, foot - size * 0.7),
+                  (x - size * 0.17, foot - size * 0.2)], 10)
+    other = [(2 * x - px, py) for px, py in reversed(coat)]
+    stencil.polygon([*coat, *other])
+    stencil.polygon(_box(x - size * 0.1, foot - size * 0.25, size * 0.08, size * 0.28))
+    stencil.polygon(_box(x + size * 0.02, foot - size * 0.25, size * 0.08, size * 0.28))
+
+
+def draw_cat(stencil: Stencil, x: float, foot: float, size: float) -> None:
+    """Draw a sitting cat from behind, its tail curled to one side."""
+    stencil.ellipse(x, foot - size * 0.25, size * 0.24, size * 0.3)
+    stencil.ellipse(x, foot - size * 0.42, size * 0.16, size * 0.26)
+    stencil.ellipse(x, foot - size * 0.68, size * 0.15, size * 0.135)
+    for side in (-1, 1):
+        stencil.polygon([(x + side * size * 0.145, foot - size * 0.7),
+                         (x + side * size * 0.125, foot - size * 0.93),
+                         (x + side * size * 0.02, foot - size * 0.79)])
+    tail = curve([(x + size * 0.15, foot - size * 0.05), (x + size * 0.5, foot + size * 0.05),
+                  (x + size * 0.46, foot - size * 0.3), (x + size * 0.36, foot - size * 0.4)], 18)
+    stencil.taper(tail, size * 0.09, size * 0.05)
+
+
+_DRAWN: Final[dict[str, Callable[[Stencil, float, float, float], None]]] = {
+    "boat": draw_boat,
+    "house": draw_house,
+    "person": draw_person,
+    "cat": draw_cat,
+}

@@ -1,0 +1,104 @@
+"""Fractal noise: value noise on random lattices, summed over octaves.
+
+The sum of octaves is fractional Brownian motion and its folded form the "ridged multifractal"
+of F. K. Musgrave (Texturing and Modeling: A Procedural Approach, chapter 16); bending one field
+by another is I. Quilez's domain warping. The lattices are enlarged with Pillow's cubic filter,
+which is far faster than evaluating lattice noise per pixel.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from PIL import Image
+
+from tasks_app.generators.sketch.arrays import Array, Rng, smoothstep, unit_range
+
+
+def _nothing() -> None:
+    return
+
+
+def lattice(rng: Rng, shape: tuple[int, int], cell: float, stretch: float = 1.0) -> Array:
+    """Return one octave of value noise, ``shape`` (h, w), cells of ``cell`` px (x: * stretch)."""
+    height, width = shape
+    rows, columns = height / cell, width / (cell * stretch)
+    grid = rng.random((int(rows) + 4, int(columns) + 4), dtype=np.float32)
+    box = (1.0, 1.0, 1.0 + columns, 1.0 + rows)
+    enlarged = Image.fromarray(grid).resize((width, height), Image.Resampling.BICUBIC, box)
+    return np.asarray(enlarged, dtype=np.float32)
+
+
+def fractal(
+    rng: Rng,
+    shape: tuple[int, int],
+    cell: float,
+    octaves: int = 5,
+    *,
+    gain: float = 0.5,
+    stretch: float = 1.0,
+    ridged: bool = False,
+    tick: Callable[[], None] = _nothing,
+) -> Array:
+    """Return fractal noise of ``shape`` (h, w), stretched to 0..1.
+
+    ``cell`` is the size in px of the coarsest features, ``gain`` the weight of each octave
+    relative to the one before, ``stretch`` how much longer features are in x. ``tick`` is
+    called after each octave. Octaves finer than a pixel are left out.
+    """
+    total = np.zeros(shape, dtype=np.float32)
+    weight = 1.0
+    for octave in range(octaves):
+        size = cell / 2.0**octave
+        if size < 1.0 or size * stretch < 1.0:
+            break
+        layer = lattice(rng, shape, size, stretch)
+        total += weight * ((1.0 - np.abs(2.0 * layer - 1.0)) ** 2 if ridged else layer)
+        weight *= gain
+        tick()
+    return unit_range(total)
+
+
+def profile(
+    rng: Rng, x: Array, octaves: int = 6, *, gain: float = 0.5, ridged: bool = False
+) -> Array:
+    """Return one-dimensional fractal noise at positions ``x`` (in cells), about 0..1."""
+    total = np.zeros_like(x)
+    weight, norm = 1.0, 0.0
+    for octave in range(octaves):
+        values = rng.random(int(x.max() * 2.0**octave) + 3, dtype=np.float32)
+        place = x * 2.0**octave + float(rng.random())
+        index = place.astype(np.int32)
+        layer = values[index] + (values[index + 1] - values[index]) * smoothstep(
+            0.0, 1.0, place - index
+        )
+        total += weight * ((1.0 - np.abs(2.0 * layer - 1.0)) if ridged else layer)
+        norm += weight
+        weight *= gain
+    return total / norm
+
+
+def sample(field: Array, x: Array, y: Array) -> Array:
+    """Return ``field`` at pixel positions (x, y), bilinear, mirrored at the edges."""
+    height, width = field.shape[:2]
+    x = _mirror(x, width - 1)
+    y = _mirror(y, height - 1)
+    left = np.minimum(x.astype(np.int32), width - 2)
+    top = np.minimum(y.astype(np.int32), height - 2)
+    across, down = x - left, y - top
+    if field.ndim == 3:
+        across, down = across[..., None], down[..., None]
+    upper = field[top, left] * (1 - across) + field[top, left + 1] * across
+    lower = field[top + 1, left] * (1 - across) + field[top + 1, left + 1] * across
+    return upper + (lower - upper) * down
+
+
+def _mirror(position: Array, limit: int) -> Array:
+    return limit - np.abs(np.mod(np.abs(position), 2.0 * limit) - limit)
+
+
+def warp(field: Array, dx: Array, dy: Array, reach: float) -> Array:
+    """Return ``field`` bent by two noise fields (0..1): up to ``reach`` px either way."""
+    height, width = field.shape[:2]
+    x = np.arange(width, dtype=np.float32)[None, :] + (dx - 0.5) * (2.0 * reach)
+    y = np.arange(height, dtype=np.float32)[:, None] + (dy - 0.5) * (2.0 * reach)
+    return sample(field, x, y)
