@@ -13,7 +13,7 @@ class Command(BaseCommand):
     """Run the whole service: databases, web, workers and ticker."""
 
     help = "Run the whole service: databases, web, workers and ticker."
-    requires_system_checks = []
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         service.add_arguments(parser)

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     """Serve the site and the API."""
 
     help = "Serve the site and the API with granian."
-    requires_system_checks = []
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
