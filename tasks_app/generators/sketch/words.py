@@ -8,7 +8,7 @@ from typing import Final
 
 from tasks_app.generators.sketch.lexicon import OPPOSITES, TERMS
 
-_TOKEN: Final = re.compile(r"[a-z]+|[\u3400-\u9fff]+|[,.;:!?，。；：！？、\n]")
+_TOKEN: Final = re.compile(r"[a-z]+|[\u3400-\u9fff]+|[^\sa-z\u3400-\u9fff]")
 _NEGATIONS_EN: Final = frozenset({"no", "without", "not", "never"})
 _FILLERS_EN: Final = frozenset({"a", "an", "any", "the", "or"})
 _NEGATIONS_ZH: Final = ("没有", "沒有", "不要", "无", "無")

@@ -103,7 +103,7 @@ def _paint_glitter(
     facing = smoothstep(0.15, 0.95, -slope_y * 0.55 + 0.35 * np.abs(slope_x) + 0.3)
     far = smoothstep(0.6, 4.0, distance)
     light = across * (0.12 + 0.88 * (facing * (1.0 - far) + 0.55 * far))
-    scene.screen(np.clip(light, 0.0, 0.95), np.minimum(scene.look.light + 0.05, 1.0))
+    scene.screen(np.clip(light, 0.0, 0.95), np.minimum(scene.look.light + 0.05, 1.0), top)
 
 
 def _paint_foam(scene: Scene, top: int, crest: Array, distance: Array) -> None:

@@ -1,0 +1,44 @@
+"""Which adapters there are. Each is imported on first use, so none costs what it does not run."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from tasks_app.generators.base import Adapter
+
+_ADAPTERS: Final[Mapping[str, str]] = {
+    "python": "tasks_app.generators.python.adapter:PythonAdapter",
+    "sketch": "tasks_app.generators.sketch.adapter:SketchAdapter",
+}
+
+
+class UnknownAdapter(LookupError):
+    """No adapter has this name."""
+
+
+def names() -> list[str]:
+    """Return the names of all adapters, sorted."""
+    return sorted(_ADAPTERS)
+
+
+@cache
+def adapter_class(name: str) -> type[Adapter]:
+    """Return the adapter class called ``name``. Raises ``UnknownAdapter``."""
+    try:
+        module, _, attribute = _ADAPTERS[name].partition(":")
+    except KeyError:
+        known = ", ".join(names())
+        raise UnknownAdapter(f"There is no adapter {name!r}; there are: {known}.") from None
+    found: type[Adapter] = getattr(import_module(module), attribute)
+    return found
+
+
+def build(name: str, settings: Mapping[str, Any]) -> Adapter:
+    """Return a new adapter for a generator row with these settings.
+
+    Raises ``UnknownAdapter``, or ``errors.InvalidSettings`` when the settings do not fit.
+    """
+    adapter = adapter_class(name)()
+    adapter.check_settings(settings)
+    return adapter
