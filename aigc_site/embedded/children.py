@@ -13,10 +13,7 @@ from pathlib import Path
 from aigc_site.embedded import locks, logs
 from aigc_site.embedded.spawn import Command, spawn
 
-FIRST_DELAY, LONGEST_DELAY = (
-    0.25,
-    10.0,
-)  # seconds before a restart; doubles from one to the other
+FIRST_DELAY, LONGEST_DELAY = 0.25, 10.0  # seconds before a restart; doubles from one to the other
 HEALTHY_AFTER = 20.0  # seconds alive after which earlier failures are forgotten
 
 

@@ -28,13 +28,9 @@ class CannotInstall(Exception):
 def main(name: str) -> None:
     """Bring .venv to the state of requirements/NAME.txt. Raises CannotInstall."""
     if sys.version_info < OLDEST:
-        raise CannotInstall(
-            "Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11."
-        )
+        raise CannotInstall("Python 3.11 or newer is needed: set PYTHON=/path/to/python3.11.")
     if not os.access(str(ROOT), os.W_OK):
-        raise CannotInstall(
-            f"{ROOT} cannot be written: clone the project into a folder of yours."
-        )
+        raise CannotInstall(f"{ROOT} cannot be written: clone the project into a folder of yours.")
     with (ROOT / "Makefile").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted = ROOT / "requirements" / f"{name}.txt"
@@ -50,10 +46,7 @@ def _works() -> bool:
     """Whether .venv has a Python that runs and is new enough."""
     check = f"import sys; sys.exit(sys.version_info < {OLDEST})"
     try:
-        return (
-            subprocess.run([str(PYTHON), "-I", "-c", check], check=False).returncode
-            == 0
-        )
+        return subprocess.run([str(PYTHON), "-I", "-c", check], check=False).returncode == 0
     except OSError:
         return False
 
@@ -69,9 +62,7 @@ def _make() -> None:
         raise CannotInstall(f"{VENV} cannot be removed: {error.strerror}.") from error
     # Debian's Python may come without ensurepip; then our own pip does the work from outside.
     made = _run([sys.executable, "-m", "venv", str(VENV)], quiet=True)
-    if made != 0 and _run(
-        [sys.executable, "-m", "venv", "--without-pip", "--clear", str(VENV)]
-    ):
+    if made != 0 and _run([sys.executable, "-m", "venv", "--without-pip", "--clear", str(VENV)]):
         raise CannotInstall(
             "Python has no working venv module: install it (on Debian: apt install python3-venv)."
         )
@@ -84,9 +75,7 @@ def _install(wanted: Path) -> None:
     arguments = ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
     arguments += ["--require-hashes", "-r", str(wanted)]
     if _run([*_pip(), *arguments]) != 0:
-        raise CannotInstall(
-            f"The packages of {wanted.name} could not be installed; see above."
-        )
+        raise CannotInstall(f"The packages of {wanted.name} could not be installed; see above.")
     UNFINISHED.unlink()
 
 

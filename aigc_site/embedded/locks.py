@@ -42,9 +42,7 @@ def wait_lock(descriptor: int, seconds: float) -> bool:
     return True
 
 
-def take_from_leftovers(
-    path: Path, *, patience: float = 4.0, force: float = 5.0
-) -> int:
+def take_from_leftovers(path: Path, *, patience: float = 4.0, force: float = 5.0) -> int:
     """The lock of a server, taken from whatever an earlier run left behind.
 
     1. Wait `patience` seconds: left-overs are usually in the middle of their own shutdown.
@@ -60,9 +58,7 @@ def take_from_leftovers(
         if wait_lock(descriptor, 0.5):
             return descriptor
     os.close(descriptor)
-    raise EmbeddedError(
-        f"A process that cannot be stopped holds {path}: end it, then try again."
-    )
+    raise EmbeddedError(f"A process that cannot be stopped holds {path}: end it, then try again.")
 
 
 def kill_holders(path: Path) -> int:

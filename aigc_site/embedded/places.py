@@ -88,12 +88,7 @@ def _short_parent(identity: Identity) -> Path:
     """A folder with a short path for sockets: the user's own runtime folder, else /tmp."""
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent")
     short = len(os.fsencode(runtime)) < SOCKET_PATH_BYTES // 2
-    if (
-        identity == OURSELVES
-        and short
-        and runtime.is_dir()
-        and os.access(runtime, os.W_OK)
-    ):
+    if identity == OURSELVES and short and runtime.is_dir() and os.access(runtime, os.W_OK):
         return runtime
     return Path("/tmp")
 
@@ -106,9 +101,7 @@ def fingerprint(path: Path) -> str:
 def write_private(path: Path, content: str, identity: Identity = OURSELVES) -> None:
     """Replace the file as a whole; mode 600 from its first moment."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(
-        draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
-    )
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "w") as stream:
             stream.write(content)

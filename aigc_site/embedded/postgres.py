@@ -79,10 +79,7 @@ class Postgres:
 
     def command(self, lock: int) -> Command:
         """The server in the foreground. The caller holds `lock`, so no server is running."""
-        for stale in (
-            self.home / "data" / "postmaster.pid",
-            self.sockets / f"{_SOCKET}.lock",
-        ):
+        for stale in (self.home / "data" / "postmaster.pid", self.sockets / f"{_SOCKET}.lock"):
             # Their pid may by now belong to any process; PostgreSQL would refuse to start.
             stale.unlink(missing_ok=True)
         (self.sockets / _SOCKET).unlink(missing_ok=True)
@@ -92,11 +89,7 @@ class Postgres:
             [
                 self.install / "bin" / "postgres",
                 *("-D", self.home / "data"),
-                *(
-                    word
-                    for name, value in options.items()
-                    for word in ("-c", f"{name}={value}")
-                ),
+                *(word for name, value in options.items() for word in ("-c", f"{name}={value}")),
             ],
             env=_environment(),
             cwd=self.home,
@@ -152,11 +145,7 @@ def choose_home(data: Path) -> tuple[Path, str | None]:
             f"The user who runs PostgreSQL (uid {identity.uid}) cannot write to {home}: "
             "open its parent folders or choose other DATA."
         )
-    said = (
-        None
-        if home == below
-        else f"PostgreSQL's files are in {home}: DATA is closed to it."
-    )
+    said = None if home == below else f"PostgreSQL's files are in {home}: DATA is closed to it."
     return home, said
 
 
@@ -205,14 +194,7 @@ def _create_cluster(server: Postgres, lock: int) -> None:
         server,
         lock,
         "postgres",
-        *(
-            "--single",
-            "-j",
-            "-D",
-            str(draft),
-            "-c",
-            "password_encryption=scram-sha-256",
-        ),
+        *("--single", "-j", "-D", str(draft), "-c", "password_encryption=scram-sha-256"),
         *("-c", "log_min_error_statement=panic", "postgres"),
         script=f"CREATE ROLE {ROLE} LOGIN CREATEDB PASSWORD '{server.password}';\n\n"
         f"CREATE DATABASE {DATABASE} OWNER {ROLE};\n\n",
@@ -220,9 +202,7 @@ def _create_cluster(server: Postgres, lock: int) -> None:
     draft.rename(server.home / "data")
 
 
-def _run(
-    server: Postgres, lock: int, program: str, *arguments: str, script: str = ""
-) -> None:
+def _run(server: Postgres, lock: int, program: str, *arguments: str, script: str = "") -> None:
     """One of PostgreSQL's own programs, to its end. Raises EmbeddedError when it fails."""
     command = Command(
         [server.install / "bin" / program, *arguments],
@@ -241,9 +221,7 @@ def _run(
         raise
     if child.returncode != 0 or b"ERROR:" in output:
         reason = output.decode(errors="replace").strip()[-400:]
-        raise EmbeddedError(
-            f"PostgreSQL could not be set up in {server.home}: {reason}"
-        )
+        raise EmbeddedError(f"PostgreSQL could not be set up in {server.home}: {reason}")
 
 
 def _check_version(server: Postgres) -> None:

@@ -54,13 +54,10 @@ class Manager:
             os.set_blocking(descriptor, False)
         self._old_wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         self._old_handlers = {
-            number: signal.signal(number, self._on_stop_signal)
-            for number in _STOP_SIGNALS
+            number: signal.signal(number, self._on_stop_signal) for number in _STOP_SIGNALS
         }
         # Without a handler of its own an ended child would not interrupt the select.
-        self._old_handlers[signal.SIGCHLD] = signal.signal(
-            signal.SIGCHLD, lambda *_: None
-        )
+        self._old_handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
         self._pipe = (self._wakeup, writer)
         return self
 
@@ -92,9 +89,7 @@ class Manager:
             tail = " | ".join(logs.last_lines(self._logs, program.name, 3))
             raise EmbeddedError(f"{program.name} failed: {tail or self._log_of(child)}")
 
-    def wait_for(
-        self, condition: Callable[[], bool], seconds: float, step: float = 0.05
-    ) -> bool:
+    def wait_for(self, condition: Callable[[], bool], seconds: float, step: float = 0.05) -> bool:
         """Look after the children until the condition holds; False when that takes too long.
 
         Raises StopRequested when a signal comes first.
@@ -120,21 +115,14 @@ class Manager:
             if child.reap():
                 self._guard.forget(child)
                 self._after_end(child)
-            elif (
-                child.program.restart
-                and not child.alive
-                and time.monotonic() >= child.due
-            ):
+            elif child.program.restart and not child.alive and time.monotonic() >= child.due:
                 self._restart(child)
         self._keep_logs_small()
 
     def stop(self) -> None:
         """Stop the service, then the servers. A second signal skips what is left of the grace."""
         requests = self._stop_requests
-        for stage, grace in (
-            (Stage.SERVICE, SERVICE_GRACE),
-            (Stage.SERVER, SERVER_GRACE),
-        ):
+        for stage, grace in ((Stage.SERVICE, SERVICE_GRACE), (Stage.SERVER, SERVER_GRACE)):
             members = [child for child in self.children if child.program.stage == stage]
             for child in members:
                 child.ask_to_stop()
@@ -154,9 +142,7 @@ class Manager:
             self._start(child)
         except (EmbeddedError, OSError) as error:
             delay = child.plan_restart()
-            self._say(
-                f"{child.program.name} could not be started ({error}); again in {delay:g} s"
-            )
+            self._say(f"{child.program.name} could not be started ({error}); again in {delay:g} s")
         else:
             self._say(f"{child.program.name} restarted")
 
@@ -178,9 +164,7 @@ class Manager:
         for child in members:
             self._guard.forget(child)
 
-    def _wait_gone(
-        self, members: Sequence[Child], grace: float, hurry_above: int | None
-    ) -> None:
+    def _wait_gone(self, members: Sequence[Child], grace: float, hurry_above: int | None) -> None:
         deadline = time.monotonic() + grace
         while True:
             for child in members:

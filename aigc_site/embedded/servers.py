@@ -40,9 +40,7 @@ class Running:
 
     def __init__(self, server: Server, lock: int, log: Path) -> None:
         self.server, self._log = server, log
-        output = os.open(
-            log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
-        )
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             self.process = spawn(server.command(lock), output=output)
         finally:
@@ -72,9 +70,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running_postgres(
-    home: Path, settings: Mapping[str, str] | None = None
-) -> Iterator[Running]:
+def running_postgres(home: Path, settings: Mapping[str, str] | None = None) -> Iterator[Running]:
     """A PostgreSQL in home for the length of a with block."""
     running = start_postgres(home, settings)
     try:
@@ -84,9 +80,7 @@ def running_postgres(
 
 
 @contextlib.contextmanager
-def running_valkey(
-    home: Path, settings: Mapping[str, str] | None = None
-) -> Iterator[Running]:
+def running_valkey(home: Path, settings: Mapping[str, str] | None = None) -> Iterator[Running]:
     """A Valkey in home for the length of a with block."""
     running = start_valkey(home, settings)
     try:

@@ -55,41 +55,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `up`; the environment (HOST, PORT, DATA) gives the defaults."""
     cores = max(1, min(os.cpu_count() or 1, 4))
     add = parser.add_argument
-    add(
-        "--host",
-        default=os.environ.get("HOST") or "127.0.0.1",
-        help="address to listen on",
-    )
-    add(
-        "--port",
-        type=int,
-        default=os.environ.get("PORT") or 8000,
-        help="port to listen on",
-    )
-    add(
-        "--data",
-        type=Path,
-        default=os.environ.get("DATA") or "var",
-        help="folder for all data",
-    )
-    add(
-        "--workers",
-        type=int,
-        default=cores,
-        help=f"worker processes for the pool {POOL}",
-    )
-    add(
-        "--stop-with-parent",
-        action="store_true",
-        help="end when the calling process ends",
-    )
+    add("--host", default=os.environ.get("HOST") or "127.0.0.1", help="address to listen on")
+    add("--port", type=int, default=os.environ.get("PORT") or 8000, help="port to listen on")
+    add("--data", type=Path, default=os.environ.get("DATA") or "var", help="folder for all data")
+    add("--workers", type=int, default=cores, help=f"worker processes for the pool {POOL}")
+    add("--stop-with-parent", action="store_true", help="end when the calling process ends")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse and run; the exit status."""
-    parser = argparse.ArgumentParser(
-        "manage.py up", description="Run the whole service."
-    )
+    parser = argparse.ArgumentParser("manage.py up", description="Run the whole service.")
     add_arguments(parser)
     return run(vars(parser.parse_args(arguments)))
 
@@ -119,18 +94,12 @@ def say(line: str, *, stream: TextIO | None = None) -> None:
 def _options(parsed: Mapping[str, object]) -> Options:
     port, workers = int(str(parsed["port"])), int(str(parsed["workers"]))
     if not 1 <= port <= 65_535:
-        raise EmbeddedError(
-            f"The port {port} is not between 1 and 65535: choose another."
-        )
+        raise EmbeddedError(f"The port {port} is not between 1 and 65535: choose another.")
     if not 1 <= workers <= 64:
-        raise EmbeddedError(
-            f"{workers} workers are not between 1 and 64: choose another number."
-        )
+        raise EmbeddedError(f"{workers} workers are not between 1 and 64: choose another number.")
     data = Path(str(parsed["data"])).expanduser()
     data = Path(os.path.abspath(data))  # unlike resolve(), a link to DATA stays a link
-    return Options(
-        str(parsed["host"]), port, data, workers, bool(parsed["stop_with_parent"])
-    )
+    return Options(str(parsed["host"]), port, data, workers, bool(parsed["stop_with_parent"]))
 
 
 # --- before anything is started --------------------------------------------------------------
@@ -144,9 +113,7 @@ def _check_python() -> None:
 def _make_data(data: Path) -> None:
     """Create DATA, closed to others. As root its folders can be passed: PostgreSQL's user must."""
     try:
-        data.mkdir(
-            mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True
-        )
+        data.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
         probe = data / f".writable-{os.getpid()}"
         probe.touch()
         probe.unlink()
@@ -163,9 +130,7 @@ def _only_one(data: Path) -> Iterator[None]:
     try:
         lock = locks.open_lock(data / "up.lock")
     except OSError as error:
-        raise EmbeddedError(
-            f"{data / 'up.lock'} cannot be opened: {error.strerror}."
-        ) from error
+        raise EmbeddedError(f"{data / 'up.lock'} cannot be opened: {error.strerror}.") from error
     try:
         if not locks.wait_lock(lock, _ANOTHER_UP_SECONDS):
             raise EmbeddedError(
@@ -209,13 +174,9 @@ def _serve(options: Options, parent: int | None) -> None:
         _set_up(m, options, environment)
         _start_service(m, options, environment)
         while not m.wait_for(lambda: _ready(options), _READY_SECONDS, step=0.1):
-            say(
-                f"not ready after {_READY_SECONDS} s; the logs are in {options.data / 'logs'}"
-            )
+            say(f"not ready after {_READY_SECONDS} s; the logs are in {options.data / 'logs'}")
         took = time.monotonic() - started
-        say(
-            f"ready at {environment['DARKROOM_PUBLIC_URL']} after {took:.1f} s (Ctrl-C stops it)"
-        )
+        say(f"ready at {environment['DARKROOM_PUBLIC_URL']} after {took:.1f} s (Ctrl-C stops it)")
         m.run_forever()
     say("stopped")
 
@@ -234,9 +195,7 @@ def _start_servers(manager: Manager, data: Path) -> tuple[str, str]:
         manager.start(_server_program(name, server))
     for name, server in waiting:
         if not manager.wait_for(server.ready, _SERVER_SECONDS, step=0.02):
-            raise EmbeddedError(
-                f"{name} does not answer; see {data / 'logs' / name}.log."
-            )
+            raise EmbeddedError(f"{name} does not answer; see {data / 'logs' / name}.log.")
     return database, broker
 
 
@@ -246,9 +205,7 @@ def _prepare_postgres(data: Path) -> Server:
         say(said)
     lock = locks.take_from_leftovers(home / "lock")
     try:
-        return postgres.prepare(
-            home, places.kept_secret(data / "postgres.password"), lock
-        )
+        return postgres.prepare(home, places.kept_secret(data / "postgres.password"), lock)
     finally:
         os.close(lock)
 
@@ -275,9 +232,7 @@ def _environment(options: Options, database: str, broker: str) -> dict[str, str]
         # Plain http on loopback is what `up` serves, so cookies cannot be for https only.
         "DARKROOM_INSECURE_HTTP": "1",
     }
-    if not os.environ.get("DARKROOM_SECRET_KEY") and not os.environ.get(
-        "DARKROOM_SECRET_KEY_FILE"
-    ):
+    if not os.environ.get("DARKROOM_SECRET_KEY") and not os.environ.get("DARKROOM_SECRET_KEY_FILE"):
         ours["DARKROOM_SECRET_KEY"] = places.kept_secret(options.data / "secret.key")
     defaults = {
         "DARKROOM_PUBLIC_URL": options.address,
@@ -285,9 +240,7 @@ def _environment(options: Options, database: str, broker: str) -> dict[str, str]
         "DARKROOM_WORKER_DRAIN_SECONDS": "6",
         "PYTHONUNBUFFERED": "1",
     }
-    inherited = {
-        name: value for name, value in os.environ.items() if name != "DARKROOM_DEBUG"
-    }
+    inherited = {name: value for name, value in os.environ.items() if name != "DARKROOM_DEBUG"}
     return defaults | inherited | ours
 
 
@@ -295,9 +248,7 @@ def _set_up(manager: Manager, options: Options, environment: Mapping[str, str]) 
     """Migrate and create the first users. Prints the logins when they were made just now."""
     logins = options.data / "first-run.env"
     before = _stamp(logins)
-    manager.run_to_end(
-        _once("migrate", environment, "migrate", "--no-input"), _ONCE_SECONDS
-    )
+    manager.run_to_end(_once("migrate", environment, "migrate", "--no-input"), _ONCE_SECONDS)
     url = environment["DARKROOM_PUBLIC_URL"]
     arguments = ("bootstrap", "--env-file", str(logins), "--url", url)
     manager.run_to_end(_once("bootstrap", environment, *arguments), _ONCE_SECONDS)
@@ -320,9 +271,7 @@ def _print_logins(path: Path) -> None:
             say(f"  {line}")
 
 
-def _start_service(
-    manager: Manager, options: Options, environment: Mapping[str, str]
-) -> None:
+def _start_service(manager: Manager, options: Options, environment: Mapping[str, str]) -> None:
     address = ("--host", options.host, "--port", str(options.port))
     manager.start(_program("web", environment, "web", *address))
     for number in range(1, options.workers + 1):
@@ -339,9 +288,7 @@ def _once(name: str, environment: Mapping[str, str], *arguments: str) -> Program
 
 
 def _manage(environment: Mapping[str, str], *arguments: str) -> Command:
-    return Command(
-        [sys.executable, ROOT / "manage.py", *arguments], env=environment, cwd=ROOT
-    )
+    return Command([sys.executable, ROOT / "manage.py", *arguments], env=environment, cwd=ROOT)
 
 
 def _ready(options: Options) -> bool:
@@ -349,9 +296,7 @@ def _ready(options: Options) -> bool:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)
     connection = http.client.HTTPConnection(host, options.port, timeout=2)
     try:
-        connection.request(
-            "GET", "/readyz", headers={"Host": f"127.0.0.1:{options.port}"}
-        )
+        connection.request("GET", "/readyz", headers={"Host": f"127.0.0.1:{options.port}"})
         return connection.getresponse().status == http.client.OK
     except (OSError, http.client.HTTPException):
         return False

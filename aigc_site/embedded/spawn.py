@@ -39,10 +39,7 @@ class Command:
 
 
 def spawn(
-    command: Command,
-    *,
-    output: int = subprocess.DEVNULL,
-    stdin: int = subprocess.DEVNULL,
+    command: Command, *, output: int = subprocess.DEVNULL, stdin: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
     """Start the command in its own process group, with output and errors to one descriptor.
 
@@ -50,29 +47,17 @@ def spawn(
     """
     program = shutil.which(command.argv[0])
     if program is None:
-        raise EmbeddedError(
-            f"{command.argv[0]} cannot be run: it is missing or not executable."
-        )
+        raise EmbeddedError(f"{command.argv[0]} cannot be run: it is missing or not executable.")
     who = command.identity
     spec = f"{os.getpid()}:{int(command.death_signal)}:{who.uid}:{who.gid}"
     arguments = [str(part) for part in command.argv[1:]]
     return subprocess.Popen(
-        [
-            sys.executable,
-            "-I",
-            "-S",
-            trampoline.__file__,
-            spec,
-            str(program),
-            *arguments,
-        ],
+        [sys.executable, "-I", "-S", trampoline.__file__, spec, str(program), *arguments],
         env=None if command.env is None else dict(command.env),
         cwd=command.cwd,
         stdin=stdin,
         stdout=output,
-        stderr=subprocess.STDOUT
-        if output != subprocess.DEVNULL
-        else subprocess.DEVNULL,
+        stderr=subprocess.STDOUT if output != subprocess.DEVNULL else subprocess.DEVNULL,
         pass_fds=tuple(command.inherit),
         process_group=0,
     )

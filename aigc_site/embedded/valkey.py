@@ -80,9 +80,7 @@ class Valkey:
             return False
 
 
-def prepare(
-    home: Path, password: str, settings: Mapping[str, str] | None = None
-) -> Valkey:
+def prepare(home: Path, password: str, settings: Mapping[str, str] | None = None) -> Valkey:
     """Write the configuration into home. Raises EmbeddedError when folder or binary fail."""
     sockets = places.socket_folder(home, _SOCKET)
     server = Valkey(home, sockets, binaries.valkey_server(), password)
@@ -94,8 +92,7 @@ def prepare(
         **(settings or {}),
     }
     places.write_private(
-        home / "valkey.conf",
-        "".join(f"{name} {value}\n" for name, value in lines.items()),
+        home / "valkey.conf", "".join(f"{name} {value}\n" for name, value in lines.items())
     )
     return server
 

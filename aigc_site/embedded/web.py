@@ -29,9 +29,7 @@ def end_with_granian() -> None:
         die_with_parent(signal.SIGKILL)
         _end_if_orphan(parent.pid)
     else:
-        threading.Thread(
-            target=_watch, args=(parent.pid,), name="orphan", daemon=True
-        ).start()
+        threading.Thread(target=_watch, args=(parent.pid,), name="orphan", daemon=True).start()
 
 
 def _watch(parent: int) -> None:
