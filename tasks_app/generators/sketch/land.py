@@ -109,7 +109,7 @@ def mirror_water(scene: Scene, waterline: int, tintage: Array, calm: float) -> N
     veil = np.clip(0.16 + 0.34 * far + ripple * 0.35 * (0.4 + far), 0.0, 1.0)
     image += veil[..., None] * (tintage - image)
     scene.pixels[waterline:] = image
-    gleam = np.exp(-((depth / (0.006 * scene.unit)) ** 2)) * 0.45
+    gleam = np.exp(-((depth / (0.004 * scene.unit)) ** 2)) * 0.25
     scene.over(gleam * np.ones_like(scene.xs), scene.look.haze, waterline)
     scene.progress.tick()
 

@@ -61,16 +61,18 @@ def fractal(
 def profile(
     rng: Rng, x: Array, octaves: int = 6, *, gain: float = 0.5, ridged: bool = False
 ) -> Array:
-    """Return one-dimensional fractal noise at positions ``x`` (in cells), about 0..1."""
+    """Return one-dimensional fractal noise at positions ``x`` (in cells), about 0..1.
+
+    ``ridged`` noise has pointed peaks, the other is smooth.
+    """
     total = np.zeros_like(x)
     weight, norm = 1.0, 0.0
     for octave in range(octaves):
         values = rng.random(int(x.max() * 2.0**octave) + 3, dtype=np.float32)
         place = x * 2.0**octave + float(rng.random())
         index = place.astype(np.int32)
-        layer = values[index] + (values[index + 1] - values[index]) * smoothstep(
-            0.0, 1.0, place - index
-        )
+        across = place - index if ridged else smoothstep(0.0, 1.0, place - index)
+        layer = values[index] + (values[index + 1] - values[index]) * across
         total += weight * ((1.0 - np.abs(2.0 * layer - 1.0)) if ridged else layer)
         norm += weight
         weight *= gain

@@ -8,7 +8,7 @@ from tasks_app.generators.sketch.arrays import Array, Rng, mix, smoothstep
 from tasks_app.generators.sketch.colour import blend, ramp, rgb, shade
 from tasks_app.generators.sketch.noise import warp
 from tasks_app.generators.sketch.scene import Scene
-from tasks_app.generators.sketch.shapes import Stencil, curve, outline
+from tasks_app.generators.sketch.shapes import Stencil, blur, curve, outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def paint_disc(scene: Scene, disc: Disc) -> None:
 def _paint_moon(scene: Scene, disc: Disc, cover: Array) -> None:
     rng = scene.rng("moon")
     maria = scene.noise("maria", disc.radius / scene.unit * 0.9, 4)
-    face = scene.look.light * (0.86 + 0.14 * smoothstep(0.35, 0.6, maria))[..., None]
+    face = scene.look.light * (0.72 + 0.25 * smoothstep(0.3, 0.65, maria))[..., None]
     if rng.random() < 0.35:
         offset = disc.radius * (0.35 + 0.3 * float(rng.random()))
         bite = np.hypot(scene.xs - disc.x - offset, scene.ys - disc.y + offset * 0.4)
@@ -108,14 +108,20 @@ def paint_clouds(scene: Scene, horizon: float, disc: Disc | None = None) -> None
     if scene.reading.has("weather.clear") or not scene.reading.allows("weather.cloud"):
         return
     rows = max(8, int(scene.height * horizon))
-    base = scene.noise("cloud form", 0.32, 6, gain=0.52, stretch=2.4, rows=rows)
-    bend = scene.noise("cloud bend", 0.12, 3, rows=rows)
-    form = warp(base, bend, bend, scene.unit * 0.03)
+    base = scene.noise("cloud form", 0.3, 7, gain=0.55, stretch=2.2, rows=rows)
+    bend = scene.noise("cloud bend", 0.2, 5, rows=rows)
+    other = scene.noise("cloud bend other", 0.2, 5, rows=rows)
+    form = warp(base, bend, other, scene.unit * 0.035)
     height = scene.ys[:rows] / rows
     threshold = 1.0 - cover - 0.12 * np.sin(height * 7.0 + float(rng.random()) * 6.0)
     mask = smoothstep(0.0, 0.34, form - threshold + 0.08) * (1.0 - 0.6 * height**4)
-    step = max(1, round(scene.unit * 0.008))
-    lit = np.clip((form - np.roll(form, -step, axis=0)) * 7.0 + 0.5, 0.0, 1.0)
+    broad = blur(form, scene.unit * 0.007)
+    step = max(1, round(scene.unit * 0.02))
+    below = np.concatenate([broad[step:], np.repeat(broad[-1:], step, axis=0)])[:rows]
+    lit = np.clip((broad - below) * 2.6 + 0.5 + (form - broad) * 0.8, 0.0, 1.0)
+    if disc:
+        distance = np.hypot(scene.xs - disc.x, scene.ys[:rows] - disc.y) / disc.radius
+        mask = mask * (1.0 - 0.75 * np.exp(-((distance / 1.9) ** 2)))
     shadow, bright = _cloud_colours(scene)
     colour = shadow + (bright - shadow) * lit[..., None]
     strength = 0.55 if scene.look.dark else 0.8

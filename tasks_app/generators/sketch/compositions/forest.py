@@ -73,10 +73,10 @@ def _paint_rays(scene: Scene, disc: Disc) -> None:
     angle = np.arctan2(scene.ys - disc.y, scene.xs - disc.x)
     shafts = np.zeros(scene.shape, dtype=np.float32)
     for _ in range(4):
-        shafts += np.sin(angle * float(rng.uniform(7, 34)) + float(rng.random()) * 6.3)
+        shafts += np.sin(angle * float(rng.uniform(5, 19)) + float(rng.random()) * 6.3)
     distance = np.hypot(scene.xs - disc.x, scene.ys - disc.y) / scene.unit
     fade = np.exp(-distance * 2.4) * smoothstep(0.0, 0.12, distance)
-    scene.screen(smoothstep(-0.5, 3.0, shafts) * fade * 0.5, scene.look.light)
+    scene.screen(smoothstep(-1.5, 3.5, shafts) * fade * 0.26, scene.look.light)
     scene.progress.tick()
 
 
@@ -173,13 +173,22 @@ def _leaf(scene: Scene, lift: float) -> Array:
     return shade(blend(natural, scene.look.haze, 0.25), lift * 0.3)
 
 
+def _leaf_tones(scene: Scene) -> list[Array]:
+    """Return a shadowed, a middle and a sunlit colour of leaves."""
+    if scene.reading.has("season.autumn") and not scene.reading.group("colour"):
+        return [rgb(code) for code in ("#a8341f", "#dd6b20", "#f0b13c")]
+    return [_leaf(scene, lift) for lift in (-0.2, 0.1, 0.4)]
+
+
 def _paint_leaves(scene: Scene, index: int, t: float, light: Array, focus: float) -> None:
     """Hang clouds of small leaves in the upper part, thin around the light."""
     rng = scene.rng(f"leaves {index}")
     number = scene.count(1500 - 500 * t)
     slim = scene.reading.has("subject.bamboo")
-    tones = [blend(blend(light, _leaf(scene, k), 0.35 + 0.5 * t), scene.look.near, 0.55 * t * t)
-             for k in (-0.15, 0.1, 0.35)]
+    tones = [
+        blend(blend(light, leaf, 0.5 + 0.45 * t), scene.look.near, 0.4 * t * t)
+        for leaf in _leaf_tones(scene)
+    ]
     clusters = rng.random((26, 2)) * (1.1, 0.62) - (0.05, 0.12)
     for tone in tones:
         stencil = Stencil(scene.width, scene.height, scale=2)

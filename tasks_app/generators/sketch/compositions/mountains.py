@@ -6,8 +6,8 @@ from tasks_app.generators.sketch.arrays import Array, smoothstep
 from tasks_app.generators.sketch.colour import blend, shade
 from tasks_app.generators.sketch.figures import paint_figures
 from tasks_app.generators.sketch.land import Ridge, conifers, cover, mirror_water, ridge
-from tasks_app.generators.sketch.noise import warp
 from tasks_app.generators.sketch.scene import Scene
+from tasks_app.generators.sketch.shapes import blur
 from tasks_app.generators.sketch.sky import Disc, paint_sky
 
 
@@ -47,15 +47,16 @@ def _paint_range(
     floor = min(waterline, scene.height)
     base = scene.height * horizon + (floor - scene.height * horizon) * t**1.3 * 0.95
     tall = min(scene.height * 0.34, scene.unit * 0.42) * (1.0 - 0.62 * t) * (0.7 + 0.5 * look.energy)
-    skyline = ridge(scene, f"range {index}", base, tall, 0.75 - 0.25 * t, rough)
+    skyline = _skyline(scene, index, base, tall, t, rough)
     top = skyline.top
     if top >= floor:
         return
     depth = skyline.depth(scene, top)[: floor - top]
+    scene.progress.tick()
     air = 1.0 - (1.0 - t) ** (1.2 - 0.4 * look.mist)
     colour = blend(blend(look.haze, look.far, 0.55 + 0.45 * t), look.near, air)
-    relief = _relief(scene, index, depth, disc)
-    rock = _lit(colour, relief, look.light, 0.1 + 0.16 * t * (1.0 - t))
+    relief = _relief(scene, index, skyline, depth, disc)
+    rock = _lit(colour, relief, look.light, 0.17 - 0.08 * t)
     if _snowy(scene) and t < 0.8:
         rock = _with_snow(scene, rock, relief, depth, tall * (0.85 - 0.5 * t), t)
     mist = smoothstep(0.12, 1.15, depth / (tall * (1.1 + t))) * (0.25 + 0.7 * look.mist)
@@ -65,16 +66,38 @@ def _paint_range(
     scene.progress.tick()
 
 
-def _relief(scene: Scene, index: int, depth: Array, disc: Disc | None) -> Array:
-    """Return the light on the slopes, about -1 (shadow) to 1, from the side of ``disc``."""
+def _skyline(
+    scene: Scene, index: int, base: float, tall: float, t: float, rough: float
+) -> Ridge:
+    """Return the line of a range; the far ones rise to a massif somewhere."""
+    skyline = ridge(scene, f"range {index}", base, tall, 0.7 - 0.2 * t, rough)
+    rng = scene.rng(f"massif {index}")
+    focus, spread = float(rng.uniform(0.15, 0.85)), float(rng.uniform(0.12, 0.24))
+    place = (scene.xs[0] / scene.width - focus) * scene.width / scene.unit / spread
+    swell = np.exp(-(place**2)) + 0.35 * np.clip(1.0 - np.abs(place), 0.0, None)
+    return Ridge((skyline.line - tall * 0.75 * (1.0 - t) ** 0.7 * swell).astype(np.float32))
+
+
+def _relief(scene: Scene, index: int, skyline: Ridge, depth: Array, disc: Disc | None) -> Array:
+    """Return the light on the slopes, about -1 (shadow) to 1, from the side of ``disc``.
+
+    Each face below the skyline is lit as the skyline above it slopes; the ridges between the
+    faces wander as they come down. Finer rock lies on top.
+    """
     rows = depth.shape[0]
-    stone = scene.noise(f"stone {index}", 0.2, 6, gain=0.55, stretch=0.7, ridged=True, rows=rows)
-    bend = scene.noise(f"bend {index}", 0.15, 3, rows=rows)
-    stone = warp(stone, bend, bend, scene.unit * 0.04)
-    step = max(1, round(scene.unit * 0.004))
-    side = -1 if disc and disc.x < scene.width / 2 else 1
-    slope = (np.roll(stone, step * side, axis=1) - stone) * 6.0
-    return np.clip(slope, -1.0, 1.0)
+    side = -1.0 if disc and disc.x < scene.width / 2 else 1.0
+    wander = scene.noise(f"wander {index}", 0.11, 5, gain=0.55, rows=rows) - 0.5
+    below = np.clip(depth, 0.0, None)
+    place = scene.xs - 0.5 + wander * (below * 1.1 + scene.unit * 0.012)
+    light = np.zeros_like(depth)
+    for radius, share in ((0.035, 0.5), (0.01, 0.35)):
+        slope = np.gradient(blur(skyline.line[None, :], radius * scene.unit)[0]) * side
+        faces = np.tanh(slope * 2.2).astype(np.float32)
+        light += share * faces[np.clip(place, 0, scene.width - 1).astype(np.int32)]
+    stone = scene.noise(f"stone {index}", 0.09, 5, gain=0.5, stretch=0.8, rows=rows)
+    step = max(1, round(scene.unit * 0.006))
+    fine = np.roll(stone, step * int(side), axis=1) - stone
+    return np.clip(light * 1.25 + fine * 1.6, -1.0, 1.0)
 
 
 def _lit(colour: Array, relief: Array, light: Array, strength: float) -> Array:

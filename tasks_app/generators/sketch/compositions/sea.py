@@ -57,8 +57,9 @@ def _waves(scene: Scene, top: int) -> tuple[Array, Array, Array, Array]:
     rows = scene.height - top
     below = (np.arange(rows, dtype=np.float32) + 1.5)[:, None] / scene.unit
     distance = 0.22 / below
-    u = (scene.xs - scene.width / 2) / scene.unit * distance * 4.0
-    v = distance * 9.0
+    size = 0.75 + 0.9 * max(0.0, scene.look.energy - 0.4)
+    u = (scene.xs - scene.width / 2) / scene.unit * distance * 4.0 / size
+    v = distance * 9.0 / size
     slope_x = np.zeros((rows, scene.width), dtype=np.float32)
     slope_y, height = slope_x.copy(), slope_x.copy()
     bend = (scene.noise("wave bend", 0.12, 4, stretch=3.0, rows=rows) - 0.5) * 5.0
@@ -112,7 +113,7 @@ def _paint_foam(scene: Scene, top: int, crest: Array, distance: Array) -> None:
         return
     rows = crest.shape[0]
     lace = scene.noise("foam", 0.02, 4, stretch=2.5, ridged=True, rows=rows)
-    level = float(np.quantile(crest[:: max(1, rows // 200)], 0.9))
-    foam = smoothstep(level, level * 1.35, crest) * smoothstep(0.25, 0.75, lace)
-    foam *= np.clip(1.3 - distance * 0.25, 0.0, 1.0) * scene.look.energy
+    level = float(np.quantile(crest[:: max(1, rows // 200)], 0.8))
+    foam = smoothstep(level, level * 1.3, crest) * smoothstep(0.15, 0.6, lace)
+    foam *= np.clip(1.4 - distance * 0.22, 0.0, 1.0) * scene.look.energy
     scene.over(np.clip(foam, 0.0, 0.85), blend(rgb("#f6f8f5"), scene.look.haze, 0.35), top)
