@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import django_stubs_ext
 from django.core.exceptions import ImproperlyConfigured
 
 from aigc_site import env
+
+# Lets classes such as ModelAdmin take their model as a type argument at run time, too.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 

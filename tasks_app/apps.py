@@ -12,7 +12,8 @@ class TasksAppConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks and the hooks that drop cached credentials."""
-        from tasks_app import checks, credentials
+        from tasks_app import checks
+        from tasks_app.core import credentials
 
         checks.register()
         credentials.connect()

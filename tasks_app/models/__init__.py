@@ -1,0 +1,26 @@
+"""The tables: one file per subject; constraints and indexes live with them."""
+
+from tasks_app.models.artifacts import Artifact
+from tasks_app.models.attempts import Attempt
+from tasks_app.models.events import Event
+from tasks_app.models.flows import Flow, Pool
+from tasks_app.models.generators import Generator
+from tasks_app.models.ids import new_id
+from tasks_app.models.keys import ApiKey, IdempotencyKey
+from tasks_app.models.plans import Account, Plan
+from tasks_app.models.tasks import Task
+
+__all__ = [
+    "Account",
+    "ApiKey",
+    "Artifact",
+    "Attempt",
+    "Event",
+    "Flow",
+    "Generator",
+    "IdempotencyKey",
+    "Plan",
+    "Pool",
+    "Task",
+    "new_id",
+]

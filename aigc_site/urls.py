@@ -1,0 +1,19 @@
+"""The addresses of the site."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+from tasks_app.api import errors, health
+
+urlpatterns = [
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("", include("tasks_app.api.urls")),
+    path("admin/", admin.site.urls),
+    path("", include("tasks_app.web.urls")),
+]
+
+handler400 = errors.bad_request
+handler403 = errors.forbidden
+handler404 = errors.not_found
+handler500 = errors.server_error

@@ -1,0 +1,31 @@
+"""A request id for every request: the caller's, if it is harmless, or a new one."""
+
+import re
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from tasks_app.models.ids import new_id
+
+_HARMLESS = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestIdMiddleware:
+    """Sets ``request.request_id`` and answers with ``X-Request-Id``."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Name the request."""
+        given = request.headers.get("X-Request-Id", "")
+        name = given if _HARMLESS.fullmatch(given) else new_id().hex
+        request.request_id = name  # type: ignore[attr-defined]
+        response = self._get_response(request)
+        response["X-Request-Id"] = name
+        return response
+
+
+def request_id(request: object) -> str:
+    """Return the request's id ("" outside of the middleware)."""
+    return str(getattr(request, "request_id", ""))

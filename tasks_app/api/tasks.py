@@ -1,0 +1,112 @@
+"""`/v1/tasks`: submit, read, list, cancel, retry, remove the result, read the history."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from tasks_app.api import wishes
+from tasks_app.api.middleware import request_id
+from tasks_app.api.users import user_of
+from tasks_app.core import access, cancellation, documents, queries, results, submission
+from tasks_app.core.errors import Problems
+from tasks_app.core.queries import View
+from tasks_app.core.submission import Submission
+
+
+def _answer(view: View, status: int = 200, **headers: str) -> Response:
+    if view.retry_after is not None:
+        headers["Retry-After"] = str(view.retry_after)
+    headers |= {"ETag": view.etag, "Cache-Control": "private, no-cache"}
+    return Response(view.document, status=status, headers=headers)
+
+
+def _submitted(outcome: Submission, owner_id: int) -> Response:
+    view = queries.view(outcome.task_id, owner_id)
+    headers = {"Location": f"/v1/tasks/{outcome.task_id}"}
+    if not outcome.reused:
+        return _answer(view, 202, **headers)
+    view.document["reused"] = True
+    return _answer(view, 200, **headers, **{"Idempotent-Replayed": "true"})
+
+
+class Tasks(APIView):
+    """The collection."""
+
+    def post(self, request: Request) -> Response:
+        """Submit a task."""
+        header = request.headers.get("Idempotency-Key")
+        wish = wishes.wish(request.data, header, request_id(request._request))
+        return _submitted(submission.submit(user_of(request), wish), request.user.pk)
+
+    def get(self, request: Request) -> Response:
+        """List own tasks, newest first; or those of ``ids``."""
+        wanted = wishes.listing(request.query_params.dict())
+        if isinstance(wanted, list):
+            found, cursor = queries.views(wanted, request.user.pk), None
+        else:
+            found, cursor = queries.page(request.user.pk, wanted)
+        hints = [view.retry_after for view in found if view.retry_after is not None]
+        headers = {"Cache-Control": "private, no-cache"}
+        if hints:
+            headers["Retry-After"] = str(min(hints))
+        items = [view.document for view in found]
+        body = {"items": items, "next_cursor": str(cursor) if cursor else None}
+        return Response(body, headers=headers)
+
+
+class OneTask(APIView):
+    """One task: cancel it. Reading it is ``polling.poll``, which skips DRF's machinery."""
+
+    def delete(self, request: Request, task_id: UUID) -> Response:
+        """Cancel; a task that has ended stays as it is."""
+        cancellation.cancel(task_id, request.user.pk)
+        return _answer(queries.view(task_id, request.user.pk))
+
+
+class Retry(APIView):
+    """Submit an ended task's request once more."""
+
+    def post(self, request: Request, task_id: UUID) -> Response:
+        """Make a new task with ``retry_of``."""
+        task = access.own_task(task_id, request.user.pk)
+        problems = Problems()
+        body: Any = request.data if isinstance(request.data, dict) else {}
+        for name in sorted(set(body) - {"idempotency_key"})[:20]:
+            problems.add(f"/{name}", "Unknown field.", "unknown_field")
+        key = wishes.idempotency_key(body, request.headers.get("Idempotency-Key"), problems)
+        problems.raise_if_any()
+        outcome = submission.resubmit(
+            user_of(request), task, key, request_id(request._request)
+        )
+        return _submitted(outcome, request.user.pk)
+
+
+class Result(APIView):
+    """A task's result."""
+
+    def delete(self, request: Request, task_id: UUID) -> Response:
+        """Remove the files; the task stays, with a tombstone. Repeating changes nothing."""
+        results.remove_own(task_id, request.user.pk)
+        return _answer(queries.view(task_id, request.user.pk))
+
+
+class Events(APIView):
+    """A task's history."""
+
+    def get(self, request: Request, task_id: UUID) -> Response:
+        """List what happened to a task, oldest first."""
+        events = access.own_events(task_id, request.user.pk)
+        items = [
+            {
+                "event_id": str(event.pk),
+                "at": documents.stamp(event.at),
+                "kind": event.kind,
+                "attempt": event.attempt_number,
+                "data": event.data,
+            }
+            for event in events
+        ]
+        return Response({"items": items})

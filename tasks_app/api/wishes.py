@@ -1,0 +1,200 @@
+"""Reading requests: from parsed JSON and headers to the core's values, every error named."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+import orjson
+
+from tasks_app.core.errors import BadRequest, FieldError, Invalid, Problems
+from tasks_app.core.queries import Filter
+from tasks_app.core.submission import Wish
+from tasks_app.lifecycle import Priority, State
+
+MAX_METADATA_BYTES: Final = 2048
+MAX_IDS: Final = 100
+MAX_PAGE: Final = 100
+MAX_WAIT_CEILING: Final = 86_400.0
+
+_FIELDS: Final = frozenset(
+    {
+        "generator",
+        "params",
+        "priority",
+        "max_wait",
+        "allow_degraded",
+        "metadata",
+        "idempotency_key",
+    }
+)
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
+_MISSING: Final = object()
+
+
+def wish(body: Any, header_key: str | None, request_id: str) -> Wish:
+    """Read the body of a submission. Raises ``Invalid`` or ``BadRequest``."""
+    if not isinstance(body, Mapping):
+        raise Invalid([FieldError("", "Give a JSON object.", "wrong_type")])
+    problems = Problems()
+    for name in sorted(set(body) - _FIELDS)[:20]:
+        problems.add(f"/{_escape(name)}", "Unknown field.", "unknown_field")
+    generator = body.get("generator", _MISSING)
+    if generator is _MISSING:
+        problems.add("/generator", "Required.", "required")
+    elif not isinstance(generator, str):
+        problems.add("/generator", "Give a string.", "wrong_type")
+    if not isinstance(body.get("params", {}), Mapping):
+        problems.add("/params", "Give an object.", "wrong_type")
+    read = Wish(
+        generator=generator if isinstance(generator, str) else "",
+        params=body.get("params", {}),
+        priority=_priority(body, problems),
+        max_wait=_max_wait(body, problems),
+        allow_degraded=_allow_degraded(body, problems),
+        metadata=_metadata(body, problems),
+        idempotency_key=idempotency_key(body, header_key, problems),
+        request_id=request_id,
+    )
+    problems.raise_if_any()
+    return read
+
+
+def idempotency_key(
+    body: Mapping[str, Any], header: str | None, problems: Problems
+) -> str | None:
+    """Return the key of header or body. Raises ``BadRequest`` if they differ."""
+    key = body.get("idempotency_key")
+    if key is not None and (not isinstance(key, str) or not _KEY.fullmatch(key)):
+        problems.add(
+            "/idempotency_key", "Give 1 to 255 visible ASCII characters.", "invalid_key"
+        )
+        return None
+    if header is None:
+        return key
+    sent = header.strip()
+    if len(sent) >= 2 and sent[0] == sent[-1] == '"':
+        sent = sent[1:-1]
+    if not _KEY.fullmatch(sent):
+        raise BadRequest(
+            "The Idempotency-Key header must be 1 to 255 visible ASCII characters.",
+            code="invalid_key",
+        )
+    if key is not None and key != sent:
+        raise BadRequest(
+            "The Idempotency-Key header and the body's idempotency_key differ.",
+            code="idempotency_keys_differ",
+        )
+    return sent
+
+
+def listing(query: Mapping[str, str]) -> list[UUID] | Filter:
+    """Read the query of a listing: chosen ids, or a filter with a cursor."""
+    problems = Problems()
+    known = {"ids", "status", "generator", "cursor", "limit"}
+    for name in sorted(set(query) - known)[:20]:
+        problems.add(f"/{_escape(name)}", "Unknown parameter.", "unknown_field")
+    if "ids" in query:
+        ids = _ids(query["ids"], problems)
+        problems.raise_if_any()
+        return ids
+    read = Filter(
+        states=_states(query.get("status"), problems),
+        generator=query.get("generator"),
+        before=_cursor(query.get("cursor"), problems),
+        limit=_limit(query.get("limit"), problems),
+    )
+    if read.generator is not None and "\x00" in read.generator:
+        problems.add("/generator", "NUL characters cannot be stored.", "nul_character")
+    problems.raise_if_any()
+    return read
+
+
+def _priority(body: Mapping[str, Any], problems: Problems) -> Priority:
+    value = body.get("priority", Priority.NORMAL.value)
+    if isinstance(value, str) and value in list(Priority):
+        return Priority(value)
+    problems.add("/priority", "Give one of: high, normal, low.", "not_a_choice")
+    return Priority.NORMAL
+
+
+def _max_wait(body: Mapping[str, Any], problems: Problems) -> float | None:
+    value = body.get("max_wait")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        problems.add("/max_wait", "Give a number of seconds.", "wrong_type")
+    elif not 1 <= value <= MAX_WAIT_CEILING:
+        problems.add("/max_wait", "Give 1 to 86400 seconds.", "out_of_range")
+    else:
+        return float(value)
+    return None
+
+
+def _allow_degraded(body: Mapping[str, Any], problems: Problems) -> bool:
+    value = body.get("allow_degraded", False)
+    if isinstance(value, bool):
+        return value
+    problems.add("/allow_degraded", "Give true or false.", "wrong_type")
+    return False
+
+
+def _metadata(body: Mapping[str, Any], problems: Problems) -> Mapping[str, Any]:
+    value = body.get("metadata", {})
+    if not isinstance(value, Mapping):
+        problems.add("/metadata", "Give an object.", "wrong_type")
+    elif len(orjson.dumps(value)) > MAX_METADATA_BYTES:
+        problems.add("/metadata", f"Give at most {MAX_METADATA_BYTES} bytes.", "too_long")
+    else:
+        return value
+    return {}
+
+
+def _ids(text: str, problems: Problems) -> list[UUID]:
+    parts = [part for part in text.split(",") if part]
+    if len(parts) > MAX_IDS:
+        problems.add("/ids", f"Give at most {MAX_IDS} ids.", "too_many")
+        return []
+    found = [_uuid(part) for part in parts]
+    if None in found:
+        problems.add("/ids", "Give task ids, separated by commas.", "not_an_id")
+    return list(dict.fromkeys(one for one in found if one is not None))
+
+
+def _states(text: str | None, problems: Problems) -> tuple[State, ...]:
+    names = [name for name in (text or "").split(",") if name]
+    if any(name not in list(State) for name in names):
+        problems.add(
+            "/status", "Give states among: " + ", ".join(State) + ".", "not_a_choice"
+        )
+        return ()
+    return tuple(State(name) for name in names)
+
+
+def _cursor(text: str | None, problems: Problems) -> UUID | None:
+    if text is None:
+        return None
+    found = _uuid(text)
+    if found is None:
+        problems.add("/cursor", "Give a cursor from an earlier answer.", "not_a_cursor")
+    return found
+
+
+def _limit(text: str | None, problems: Problems) -> int:
+    if text is None:
+        return 20
+    if re.fullmatch(r"[0-9]{1,4}", text, re.ASCII) and 1 <= int(text) <= MAX_PAGE:
+        return int(text)
+    problems.add("/limit", f"Give 1 to {MAX_PAGE}.", "out_of_range")
+    return 20
+
+
+def _uuid(text: str) -> UUID | None:
+    """Read a UUID in its canonical form only: one thing has one address."""
+    if not re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text, re.ASCII):
+        return None
+    return UUID(text)
+
+
+def _escape(name: str) -> str:
+    return name[:100].replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,61 @@
+"""The doorbell: the only module that talks to django-rq.
+
+An RQ job carries no task. It says "pool P may have work", and losing it, doubling it or
+hearing it late does no harm: the ticker rings again for whatever is due.
+"""
+
+import logging
+from functools import partial
+
+import django_rq
+from django.db import transaction
+from redis import Redis
+from redis.exceptions import RedisError
+from rq import Queue
+from rq.serializers import JSONSerializer
+
+logger = logging.getLogger(__name__)
+
+HEAR = "tasks_app.jobs.hear"
+"""The job's name is a contract with workers of other versions: it never changes."""
+
+_MAX_WAITING = 32
+"""Bells a queue may hold; more would only be answered "nothing to do"."""
+_FAILURE_TTL = 60
+
+
+def queue(pool: str) -> Queue:
+    """Return the RQ queue of a pool, with the JSON serializer: pickle would execute code."""
+    return Queue(pool, connection=connection(), serializer=JSONSerializer, default_timeout=-1)
+
+
+def connection() -> Redis:
+    """Return RQ's own Redis client."""
+    return django_rq.get_connection("default")
+
+
+def waiting(pool: str) -> int:
+    """Return how many bells of a pool nobody has heard yet (the raw length of the list)."""
+    return int(connection().llen(queue(pool).key))  # type: ignore[arg-type]
+
+
+def ring(pool: str, times: int = 1) -> int:
+    """Ring for a pool, unless enough bells wait already; returns how many bells were rung.
+
+    Never raises for an absent Redis: the task is safe in the table and the ticker rings again.
+    """
+    try:
+        wanted = min(times, _MAX_WAITING - waiting(pool))
+        for _ in range(wanted):
+            queue(pool).enqueue(
+                HEAR, pool, result_ttl=0, failure_ttl=_FAILURE_TTL, description=f"bell {pool}"
+            )
+    except RedisError as error:
+        logger.warning("could not ring for pool %s: %s", pool, error)
+        return 0
+    return max(wanted, 0)
+
+
+def ring_on_commit(pool: str) -> None:
+    """Ring once the current transaction has committed (at once when there is none)."""
+    transaction.on_commit(partial(ring, pool), robust=True)

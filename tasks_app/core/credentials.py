@@ -1,0 +1,158 @@
+"""API keys: made, found, revoked.
+
+A key is ``dk_<prefix>_<secret>`` with 256 random bits; the table holds its SHA-256, which is
+enough for a secret that cannot be guessed. Who a key belongs to is kept in Redis for 30 s and
+in each process for 3 s; revoking a key (or deactivating its user) drops it from Redis, so it
+acts everywhere within 3 s. Without Redis, each process asks the table every 3 s.
+"""
+
+import hashlib
+import logging
+import secrets
+import time
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any, Final, cast
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models.functions import Now
+from django.db.models.signals import post_save
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from tasks_app.gates import keys
+from tasks_app.gates.connection import client
+from tasks_app.models import ApiKey
+
+logger = logging.getLogger(__name__)
+
+PREFIX: Final = "dk_"
+_REDIS_SECONDS: Final = 30
+_PROCESS_SECONDS: Final = 3.0
+_USE_SECONDS: Final = 60.0
+_NOBODY: Final = 0
+_MAX_KEPT: Final = 10_000
+
+
+def create(user: AbstractBaseUser, name: str) -> tuple[ApiKey, str]:
+    """Make a key; returns its row and the secret, which is shown this once."""
+    prefix = secrets.token_hex(4)
+    text = f"{PREFIX}{prefix}_{secrets.token_urlsafe(32)}"
+    row = ApiKey.objects.create(user_id=user.pk, name=name, prefix=prefix, digest=digest(text))
+    return row, text
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a key, in hex."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def owner_of(text: str) -> int | None:
+    """Return the id of the active user whose valid key this is, or None."""
+    if not text.startswith(PREFIX) or len(text) > 128:
+        return None
+    mark = digest(text)
+    now = time.monotonic()
+    held = _kept.get(mark)
+    if held is None or now - held[0] > _PROCESS_SECONDS:
+        held = (now, _from_redis(mark))
+        with _lock:
+            if len(_kept) >= _MAX_KEPT:
+                _kept.clear()
+            _kept[mark] = held
+    user_id = held[1]
+    if user_id == _NOBODY:
+        return None
+    _note_use(mark, now)
+    return user_id
+
+
+def revoke(key: ApiKey) -> None:
+    """Revoke a key, for good; repeating it changes nothing."""
+    ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=Now())
+    _forget([key.digest], revoked=True)
+
+
+def flush_use() -> None:
+    """Write when keys were last used to the table, once a minute instead of at every request."""
+    redis = client()
+    used = cast("dict[bytes, bytes]", redis.hgetall(keys.credentials_used()))
+    for mark, moment in used.items():
+        at = datetime.fromtimestamp(float(moment), UTC)
+        ApiKey.objects.filter(digest=mark.decode()).update(last_used_at=at)
+    if used:
+        redis.hdel(keys.credentials_used(), *used)
+
+
+def connect() -> None:
+    """Drop a user's keys from the caches when the user changes (deactivation)."""
+    post_save.connect(_user_saved, sender=get_user_model(), dispatch_uid="drop-cached-keys")
+
+
+def clear_caches() -> None:
+    """Forget what this process knows (tests)."""
+    _kept.clear()
+    _used.clear()
+
+
+_kept: dict[str, tuple[float, int]] = {}
+_used: dict[str, float] = {}
+_lock = Lock()
+
+
+def _from_redis(mark: str) -> int:
+    try:
+        held = client().get(keys.credential(mark))
+        if isinstance(held, bytes):
+            return int(held)
+        found = _from_table(mark)
+        if found != _NOBODY:
+            # Only if absent: a key revoked since the table was read has left its mark here.
+            client().set(keys.credential(mark), found, ex=_REDIS_SECONDS, nx=True)
+    except RedisError as error:
+        logger.warning("keys are looked up in the table: %s", error)
+        return _from_table(mark)
+    return found
+
+
+def _from_table(mark: str) -> int:
+    row = ApiKey.objects.filter(digest=mark, revoked_at__isnull=True, user__is_active=True)
+    return row.values_list("user_id", flat=True).first() or _NOBODY
+
+
+def _note_use(mark: str, now: float) -> None:
+    if now - _used.get(mark, -_USE_SECONDS) < _USE_SECONDS:
+        return
+    with _lock:
+        if len(_used) >= _MAX_KEPT:
+            _used.clear()
+        _used[mark] = now
+    try:
+        client().hset(keys.credentials_used(), mark, str(timezone.now().timestamp()))
+    except RedisError as error:
+        logger.warning("could not note the use of a key: %s", error)
+
+
+def _forget(marks: list[str], *, revoked: bool) -> None:
+    """Drop what is cached of keys, or put "nobody" in its place."""
+    for mark in marks:
+        _kept.pop(mark, None)
+    try:
+        with client().pipeline() as pipe:
+            for mark in marks:
+                if revoked:
+                    pipe.set(keys.credential(mark), _NOBODY, ex=_REDIS_SECONDS)
+                else:
+                    pipe.delete(keys.credential(mark))
+            pipe.execute()
+    except RedisError as error:
+        logger.warning("revoked keys stay in Redis for up to %d s: %s", _REDIS_SECONDS, error)
+
+
+def _user_saved(instance: Any, created: bool, **_: Any) -> None:
+    if created:
+        return
+    marks = list(ApiKey.objects.filter(user_id=instance.pk).values_list("digest", flat=True))
+    if marks:
+        _forget(marks, revoked=not instance.is_active)

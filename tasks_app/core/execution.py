@@ -1,0 +1,107 @@
+"""Running a claimed local task: generate, store, finish. One call, one ending."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from django.db import connection
+from redis import Redis
+
+from tasks_app.core import outcomes, warm
+from tasks_app.core.claim import Claim
+from tasks_app.core.durably import durably
+from tasks_app.core.heartbeat import Heartbeat
+from tasks_app.core.stopping import Reason, Run
+from tasks_app.generators.base import GenerationRequest, LocalAdapter
+from tasks_app.generators.errors import GeneratorError, Stopped
+from tasks_app.lifecycle import ErrorCode
+from tasks_app.models import Artifact
+from tasks_app.results import store
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE: Final = 600.0
+"""Seconds an ending is tried again while the database is away; longer than any restart."""
+
+Started = Callable[[Run], None]
+
+
+def run(claim: Claim, redis: Redis, started: Started) -> None:
+    """Run one attempt to one of its endings. ``started`` is given the run, to stop it.
+
+    The connection to the database is closed before the generation: it may take minutes, and
+    a restart of the database meanwhile must not matter. Database errors that outlast patience
+    fly; the sweep then finds the attempt without heartbeat.
+    """
+    progress = Run(claim.started + claim.generator.timeout_seconds)
+    started(progress)
+    connection.close()
+    stored: list[Artifact] = []
+    ending: Callable[[], bool]
+    with Heartbeat(claim, progress, redis):
+        try:
+            _generate(claim, progress, stored)
+            ending = _success(claim, stored)
+        except Stopped:
+            ending = _halt(claim, progress.reason or Reason.REVOKED)
+        except GeneratorError as error:
+            ending = _failure(claim, error)
+        except Exception:
+            logger.exception("task %s: the generator failed", claim.task.pk)
+            ending = _failure(claim, GeneratorError(ErrorCode.INTERNAL))
+        except SystemExit:
+            logger.error("task %s: the generator tried to end the worker", claim.task.pk)
+            ending = _failure(claim, GeneratorError(ErrorCode.INTERNAL))
+        # Still inside the heartbeat: the attempt must not be lost while the database is away.
+        if not durably(ending, within=_PATIENCE):
+            store.discard(stored)
+    logger.info("task %s: attempt %s ended", claim.task.pk, claim.attempt.number)
+
+
+def _generate(claim: Claim, progress: Run, stored: list[Artifact]) -> None:
+    """Fill ``stored`` with the artifacts of the outputs, as they come.
+
+    Warming up happens here too, under the heartbeat: loading a model may take minutes.
+    """
+    adapter = warm.adapter(claim.generator)
+    if not isinstance(adapter, LocalAdapter):
+        raise TypeError(f"{claim.generator.adapter} does not run in a worker")
+    request = GenerationRequest(
+        task_id=str(claim.task.pk),
+        attempt=claim.attempt.number,
+        params=claim.task.params,
+        settings=claim.generator.settings,
+    )
+    for output in adapter.generate(request, progress):
+        progress.check()
+        stored.append(store.save(claim.task.pk, claim.attempt.number, len(stored), output))
+    progress.check()
+    if not stored:
+        raise GeneratorError(ErrorCode.RESULT_UNUSABLE, "The generator returned nothing.")
+
+
+def _success(claim: Claim, stored: list[Artifact]) -> Callable[[], bool]:
+    return lambda: outcomes.succeeded(claim.attempt, stored)
+
+
+def _failure(claim: Claim, error: GeneratorError) -> Callable[[], bool]:
+    def end() -> bool:
+        outcomes.failed(claim.attempt, error.code, error.detail, retryable=error.retryable)
+        return False
+
+    return end
+
+
+def _halt(claim: Claim, reason: Reason) -> Callable[[], bool]:
+    def end() -> bool:
+        if reason is Reason.SHUTDOWN:
+            outcomes.interrupted(claim.attempt)
+        else:
+            if reason is Reason.DEADLINE:
+                outcomes.timed_out(claim.task)
+            outcomes.stopped(claim.attempt)
+        return False
+
+    return end
+
+

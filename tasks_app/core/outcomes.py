@@ -1,0 +1,216 @@
+"""How attempts end: each ending is one transaction, and may be tried by several at once.
+
+Worker, sweep, cancel and (later) polls and webhooks call these. Whoever comes second changes
+nothing and is told so. An attempt's ``ended_at`` says that its execution was seen to have
+stopped; only then are its slots given back.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from tasks_app import conf
+from tasks_app.core import effects, fairness
+from tasks_app.core.claim import holder_of
+from tasks_app.core.clock import database_now
+from tasks_app.core.decisions import Again, Over, after_error, after_interruption, after_loss
+from tasks_app.core.transitions import move, record
+from tasks_app.lifecycle import ErrorCode, EventKind, Outcome, State
+from tasks_app.models import Artifact, Attempt, Task
+
+
+def succeeded(attempt: Attempt, artifacts: Sequence[Artifact]) -> bool:
+    """The attempt made its pictures. Returns False when the task had ended otherwise."""
+    with transaction.atomic():
+        # No way back into the queue from here, so the flow's lock is not needed.
+        task = _still_running(attempt)
+        won = task is not None and _finish_with_result(task, artifacts)
+        if _end(attempt, Outcome.SUCCESS if won else Outcome.REVOKED) and not won:
+            record(attempt.task, EventKind.LATE_RESULT, attempt.number)
+        won = won or _was_ours(attempt)
+    _settled(attempt)
+    return won
+
+
+def failed(attempt: Attempt, code: ErrorCode, detail: str, *, retryable: bool) -> bool:
+    """The attempt failed. Returns False when the task had ended, or was taken away, before."""
+    with transaction.atomic():
+        task = _task_of(attempt)
+        moved = False
+        if task is not None:
+            decision = after_error(
+                code,
+                retryable=retryable,
+                failures=task.failures + 1,
+                budget=task.generator.failure_budget,
+                attempts=task.attempt_number,
+                cap=conf.get().max_attempts,
+            )
+            moved = _follow(task, decision, detail, spent=1, reason=str(code))
+        _end(attempt, Outcome.ERROR if moved else Outcome.REVOKED, code, detail)
+    _settled(attempt)
+    return moved
+
+
+def interrupted(attempt: Attempt) -> bool:
+    """The worker stops in an orderly way in the middle: the task waits again, at no cost."""
+    with transaction.atomic():
+        task = _task_of(attempt)
+        moved = False
+        if task is not None:
+            decision = after_interruption(
+                attempts=task.attempt_number, cap=conf.get().max_attempts
+            )
+            moved = _follow(task, decision, "", spent=0, reason="worker stopped")
+        _end(attempt, Outcome.INTERRUPTED if moved else Outcome.REVOKED)
+    _settled(attempt)
+    return moved
+
+
+def lost(attempt: Attempt) -> bool:
+    """No sign of life for a lease: the task waits again, or has lost too many workers."""
+    with transaction.atomic():
+        task = _task_of(attempt)
+        moved = False
+        if task is not None:
+            decision = after_loss(
+                failures=task.failures + 1,
+                budget=task.generator.failure_budget,
+                attempts=task.attempt_number,
+                cap=conf.get().max_attempts,
+            )
+            moved = _follow(task, decision, "", spent=1, reason="worker lost")
+        if _end(attempt, Outcome.LOST) and not moved:
+            record(attempt.task, EventKind.ATTEMPT_ENDED, attempt.number, {"reason": "worker lost"})
+    _settled(attempt)
+    return moved
+
+
+def stopped(attempt: Attempt) -> None:
+    """An execution that was told to stop has stopped: its slots are free."""
+    with transaction.atomic():
+        if _end(attempt, Outcome.REVOKED):
+            record(attempt.task, EventKind.ATTEMPT_ENDED, attempt.number)
+    _settled(attempt)
+
+
+def timed_out(task: Task) -> bool:
+    """A deadline has passed: the running one, or the longest wait in the queue."""
+    running = task.state == State.RUNNING
+    code = ErrorCode.DEADLINE_EXCEEDED if running else ErrorCode.WAITED_TOO_LONG
+    return end_now(task, State.TIMEOUT, EventKind.TIMED_OUT, code)
+
+
+def end_now(task: Task, target: State, event: EventKind, code: ErrorCode) -> bool:
+    """End a live task from outside. A running attempt is told to stop and keeps its slots."""
+    with transaction.atomic():
+        moved = move(task, target, event, data={"code": code.value}, error_code=code.value)
+        if not moved:
+            return False
+        if task.state == State.PENDING:
+            fairness.give_back(task.flow_id, task.share)
+        told = _revoke(task)
+    effects.changed(task.pk)
+    if told is not None:
+        effects.revoked(told.claim_id, event.value)
+    return True
+
+
+# --- the pieces ----------------------------------------------------------------------------
+
+
+def _task_of(attempt: Attempt) -> Task | None:
+    """Return the task if this attempt is still the one that may change it.
+
+    The flow is locked first, as everywhere: a change back to pending needs it.
+    """
+    fairness.lock_flow(attempt.task.flow_id)
+    return _still_running(attempt)
+
+
+def _still_running(attempt: Attempt) -> Task | None:
+    return (
+        Task.objects.select_related("generator")
+        .filter(pk=attempt.task_id, state=State.RUNNING, attempt_number=attempt.number)
+        .first()
+    )
+
+
+def _finish_with_result(task: Task, artifacts: Sequence[Artifact]) -> bool:
+    lifetime = timedelta(days=conf.get().result_days)
+    moved = move(
+        task,
+        State.SUCCESS,
+        EventKind.SUCCEEDED,
+        data={"artifacts": len(artifacts)},
+        result_count=len(artifacts),
+        result_expires_at=Now() + lifetime,
+    )
+    if moved:
+        Artifact.objects.bulk_create(artifacts)
+    return moved
+
+
+def _follow(task: Task, decision: Again | Over, detail: str, *, spent: int, reason: str) -> bool:
+    """Carry a decision out: back into the queue, or failed."""
+    data: dict[str, Any] = {"reason": reason}
+    if detail:
+        data["detail"] = detail
+    if isinstance(decision, Over):
+        return move(
+            task,
+            State.FAILED,
+            EventKind.FAILED,
+            data=data,
+            error_code=decision.code.value,
+            error_detail=detail,
+            failures=F("failures") + spent,
+        )
+    now = database_now()
+    return move(
+        task,
+        State.PENDING,
+        EventKind.REQUEUED,
+        data=data,
+        failures=F("failures") + spent,
+        deadline_at=None,
+        not_before=now + timedelta(seconds=decision.delay) if decision.delay > 0 else None,
+        give_up_at=now + timedelta(seconds=task.max_wait + decision.delay),
+    )
+
+
+def _end(
+    attempt: Attempt, outcome: Outcome, code: ErrorCode | None = None, detail: str = ""
+) -> bool:
+    rows = Attempt.objects.filter(pk=attempt.pk, ended_at__isnull=True).update(
+        ended_at=Now(),
+        outcome=outcome.value,
+        error_code=code.value if code else "",
+        error_detail=detail,
+        next_poll_at=None,
+    )
+    return rows == 1
+
+
+def _revoke(task: Task) -> Attempt | None:
+    """Tell the task's live attempt to stop; returns it if there is one."""
+    live = Attempt.objects.filter(
+        task_id=task.pk, number=task.attempt_number, ended_at__isnull=True
+    )
+    live.filter(revoked_at__isnull=True).update(revoked_at=Now())
+    return live.first()
+
+
+def _was_ours(attempt: Attempt) -> bool:
+    """Whether an earlier try of the same commit went through although nobody was told."""
+    outcome = Attempt.objects.filter(pk=attempt.pk).values_list("outcome", flat=True).get()
+    return outcome == Outcome.SUCCESS
+
+
+def _settled(attempt: Attempt) -> None:
+    effects.changed(attempt.task_id)
+    effects.freed(holder_of(attempt), attempt.task.pool)

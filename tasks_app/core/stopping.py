@@ -1,0 +1,53 @@
+"""How a running local generation learns that it must stop, and tells how far it is."""
+
+import threading
+import time
+from enum import StrEnum
+
+from tasks_app.generators.errors import Stopped
+
+
+class Reason(StrEnum):
+    """Why a generation stops before it is done."""
+
+    REVOKED = "revoked"
+    DEADLINE = "deadline"
+    SHUTDOWN = "shutdown"
+
+
+class Run:
+    """One generation in progress; the adapter's ``Context``.
+
+    The generating thread calls ``report``, other threads call ``stop`` and read ``fraction``.
+    The first reason wins.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        """``deadline`` is on the clock of ``time.monotonic()``."""
+        self.fraction = 0.0
+        self.ended = threading.Event()
+        self._deadline = deadline
+        self._reason: Reason | None = None
+        self._lock = threading.Lock()
+
+    def report(self, fraction: float) -> None:
+        """Note progress, never backwards. Raises ``Stopped`` when it is time to stop."""
+        self.fraction = max(self.fraction, min(1.0, float(fraction)))
+        self.check()
+
+    def check(self) -> None:
+        """Raise ``Stopped`` when it is time to stop."""
+        if self._reason is None and time.monotonic() >= self._deadline:
+            self.stop(Reason.DEADLINE)
+        if self._reason is not None:
+            raise Stopped(self._reason)
+
+    def stop(self, reason: Reason) -> None:
+        """Ask the generation to stop at its next step."""
+        with self._lock:
+            self._reason = self._reason or reason
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the generation was asked to stop, if it was."""
+        return self._reason

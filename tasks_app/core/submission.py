@@ -1,0 +1,265 @@
+"""Submission: from a caller's wish to a row that cannot be lost.
+
+Order (design, section 6): the idempotency key first, before validation, so that a replay
+survives a changed schema; then the parameters; then one transaction that inserts the key,
+locks the account, checks the limits and inserts the task. A refusal rolls everything back,
+so it costs nothing. Redis is not needed: snapshot and bell follow the commit, and the ticker
+rings for what nobody rang for.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import orjson
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from tasks_app import conf
+from tasks_app.core import accounts, effects, fairness, params, rates
+from tasks_app.core.clock import database_now
+from tasks_app.core.errors import FieldError, Invalid, LimitState, TooMany
+from tasks_app.core.transitions import record
+from tasks_app.lifecycle import LIVE, EventKind, Priority
+from tasks_app.models import Account, Generator, IdempotencyKey, Task, new_id
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a caller asks for, parsed but not yet judged against the generator."""
+
+    generator: str
+    params: object
+    priority: Priority = Priority.NORMAL
+    max_wait: float | None = None
+    allow_degraded: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    request_id: str = ""
+    retry_of: UUID | None = None
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the canonical wish: what the same key must ask for again."""
+        body = {
+            "generator": self.generator,
+            "params": self.params,
+            "priority": self.priority.value,
+            "max_wait": self.max_wait,
+            "allow_degraded": self.allow_degraded,
+            "metadata": dict(self.metadata),
+            "retry_of": str(self.retry_of) if self.retry_of else None,
+        }
+        return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What came of a wish: its task's id, and whether an earlier one was reused."""
+
+    task_id: UUID
+    reused: bool
+
+
+def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
+    """Accept a wish, or raise a ``Refusal``. Simultaneous duplicates all get the same task."""
+    if wish.idempotency_key is not None:
+        earlier = _replay(user, wish)
+        if earlier is not None:
+            return earlier
+    generator = _offered(wish.generator)
+    values = params.validated(generator, wish.params)
+    with transaction.atomic():
+        outcome = _accept(user, wish, generator, values)
+    if not outcome.reused:
+        effects.accepted(outcome.task_id, generator.pool)
+    return outcome
+
+
+def resubmit(user: AbstractBaseUser, task: Task, key: str | None, request_id: str) -> Submission:
+    """Submit an ended task's request once more, as a new task that names the old one."""
+    if not task.terminal:
+        raise Invalid(
+            [FieldError("", "Only a task that has ended can be retried.", "not_finished")],
+            code="not_finished",
+        )
+    wish = Wish(
+        generator=task.generator.name,
+        params=task.params,
+        priority=Priority(task.priority),
+        max_wait=task.max_wait,
+        allow_degraded=task.allow_degraded,
+        metadata=task.metadata,
+        idempotency_key=key,
+        request_id=request_id,
+        retry_of=task.pk,
+    )
+    return submit(user, wish)
+
+
+def _accept(
+    user: AbstractBaseUser, wish: Wish, generator: Generator, values: dict[str, Any]
+) -> Submission:
+    """Insert key and task within the caller's transaction."""
+    task_id = new_id()
+    if wish.idempotency_key is not None:
+        taken = _take_key(user, wish, task_id)
+        if taken is not None:
+            return taken
+    account = _locked_account(user)
+    now = database_now()
+    limits = accounts.limits_of(account)
+    _check_open(user, limits)
+    _check_rate(account, limits, now)
+    task = _insert(user, wish, generator, values, limits.weight, task_id, now)
+    record(task, EventKind.SUBMITTED, 0, {"request_id": wish.request_id})
+    return Submission(task_id, reused=False)
+
+
+def _insert(
+    user: AbstractBaseUser,
+    wish: Wish,
+    generator: Generator,
+    values: dict[str, Any],
+    weight: float,
+    task_id: UUID,
+    now: datetime,
+) -> Task:
+    cost = generator.expected_seconds * max(1, _count(values))
+    weighted = fairness.share(cost, weight, wish.priority)
+    place = fairness.enter(generator, user.pk, wish.priority, weighted)
+    max_wait = wish.max_wait if wish.max_wait is not None else conf.get().max_wait
+    return Task.objects.create(
+        id=task_id,
+        owner_id=user.pk,
+        generator=generator,
+        flow_id=place.flow_id,
+        pool=generator.pool,
+        priority=wish.priority.value,
+        params=values,
+        metadata=dict(wish.metadata),
+        allow_degraded=wish.allow_degraded,
+        request_id=wish.request_id,
+        retry_of=wish.retry_of,
+        tag=place.tag,
+        share=weighted,
+        max_wait=max_wait,
+        created_at=now,
+        give_up_at=now + timedelta(seconds=max_wait),
+    )
+
+
+def _count(values: Mapping[str, Any]) -> int:
+    """Return how many pictures are asked for: each costs the expected time once more."""
+    count = values.get("n", 1)
+    return count if isinstance(count, int) and not isinstance(count, bool) else 1
+
+
+def _offered(name: str) -> Generator:
+    found = Generator.objects.filter(name=name, enabled=True).first()
+    if found is None:
+        raise Invalid([FieldError("/generator", "There is no such generator.", "unknown_generator")])
+    return found
+
+
+# --- idempotency ---------------------------------------------------------------------------
+
+
+def _replay(user: AbstractBaseUser, wish: Wish) -> Submission | None:
+    """Return the submission that this key stands for, if it stands for one."""
+    held = IdempotencyKey.objects.filter(
+        user_id=user.pk, key=wish.idempotency_key, expires_at__gt=database_now()
+    ).first()
+    return _same(held, wish) if held else None
+
+
+def _take_key(user: AbstractBaseUser, wish: Wish, task_id: UUID) -> Submission | None:
+    """Insert the key, or return what it stands for.
+
+    The insert waits for a simultaneous one to commit or roll back; an expired row is taken
+    over in the same statement.
+    """
+    now = database_now()
+    lifetime = timedelta(hours=conf.get().idempotency_hours)
+    key = IdempotencyKey(
+        user_id=user.pk,
+        key=wish.idempotency_key,
+        fingerprint=wish.fingerprint(),
+        task_id=task_id,
+        created_at=now,
+        expires_at=now + lifetime,
+    )
+    IdempotencyKey.objects.filter(
+        user_id=user.pk, key=wish.idempotency_key, expires_at__lte=now
+    ).delete()
+    IdempotencyKey.objects.bulk_create([key], ignore_conflicts=True)
+    held = IdempotencyKey.objects.get(user_id=user.pk, key=wish.idempotency_key)
+    return None if held.task_id == task_id else _same(held, wish)
+
+
+def _same(held: IdempotencyKey, wish: Wish) -> Submission:
+    if held.fingerprint != wish.fingerprint():
+        raise Invalid(
+            [
+                FieldError(
+                    "/idempotency_key",
+                    "This key was used for a different request.",
+                    "idempotency_key_reused",
+                )
+            ],
+            code="idempotency_key_reused",
+        )
+    return Submission(held.task_id, reused=True)
+
+
+# --- limits --------------------------------------------------------------------------------
+
+
+def _locked_account(user: AbstractBaseUser) -> Account:
+    row = (
+        Account.objects.select_for_update(of=("self",))
+        .select_related("plan")
+        .filter(user_id=user.pk)
+    )
+    found = row.first()
+    if found is None:
+        accounts.account_of(user)
+        found = row.get()
+    return found
+
+
+def _check_open(user: AbstractBaseUser, limits: accounts.Limits) -> None:
+    used = Task.objects.filter(owner_id=user.pk, state__in=[s.value for s in LIVE]).count()
+    if used >= limits.max_open:
+        raise TooMany(
+            f"You have {used} open tasks and may have {limits.max_open}. "
+            "Wait for one to finish, or cancel one.",
+            code="too_many_open_tasks",
+            limit=LimitState("open", limits.max_open, 0, 5),
+            retry_after=5,
+        )
+
+
+def _check_rate(account: Account, limits: accounts.Limits, now: datetime) -> None:
+    verdict = rates.conform(
+        account.submit_tat, now, limits.submit_interval, limits.submit_burst
+    )
+    if not verdict.allowed:
+        raise TooMany(
+            f"You may submit one task every {limits.submit_interval:g} seconds, "
+            f"{limits.submit_burst} at once. Try again in {verdict.retry_after:.0f} seconds.",
+            code="submit_rate",
+            limit=LimitState(
+                "submit",
+                limits.submit_burst,
+                0,
+                verdict.retry_after,
+                limits.submit_interval * limits.submit_burst,
+            ),
+            retry_after=verdict.retry_after,
+        )
+    if limits.submit_interval > 0:
+        account.submit_tat = verdict.tat
+        account.save(update_fields=["submit_tat"])

@@ -1,0 +1,70 @@
+-- Take the slots of the first candidate that has room in every scope, or of none.
+--
+-- KEYS: epoch, all, claiming, full owners, then per candidate: generator set, owner set
+-- ARGV: claim id, claim lease (ms), limit of all, fence (ms),
+--       then per candidate: task id, generator limit, owner limit, owner id
+-- Returns {"taken", index from 1} | {"full", owners newly seen at their limit}
+--       | {"fence", milliseconds to wait} | {"restore", 0}
+--
+-- Time is Redis' own, so that the clocks of the callers do not matter.
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local claim, lease, limit_all, fence = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+
+-- The slot sets count only while the epoch names this very server process: after FLUSHALL
+-- the epoch is gone, after a restart from an old dump or a fail-over it names another run.
+-- The first caller to notice starts a fence: for its length nobody is admitted, so that claims
+-- which took slots before the loss have committed and the sets can be restored from the
+-- attempt table.
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or 'unknown'
+local epoch = redis.call('GET', KEYS[1]) or ''
+if epoch ~= 'complete:' .. run then
+  local started = string.match(epoch, '^fence:' .. run .. ':(%d+)$')
+  if not started then
+    redis.call('SET', KEYS[1], 'fence:' .. run .. ':' .. string.format('%.0f', now))
+    return {'fence', fence}
+  end
+  local left = tonumber(started) + fence - now
+  if left > 0 then return {'fence', left} end
+  return {'restore', 0}
+end
+
+local function live(key)
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+  return redis.call('ZCARD', key)
+end
+
+local function hold(key, member, expiry)
+  redis.call('ZADD', key, expiry, member)
+  -- The key lives as long as its latest member.
+  if redis.call('PTTL', key) < expiry - now then redis.call('PEXPIREAT', key, expiry) end
+end
+
+if live(KEYS[2]) >= limit_all then return {'full', 0} end
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+
+local counts, newly_full = {}, 0
+local function count(key)
+  if not counts[key] then counts[key] = live(key) end
+  return counts[key]
+end
+
+local candidates = (#ARGV - 4) / 4
+for i = 1, candidates do
+  local task, generator_limit = ARGV[1 + i * 4], tonumber(ARGV[2 + i * 4])
+  local owner_limit, owner = tonumber(ARGV[3 + i * 4]), ARGV[4 + i * 4]
+  local generator_key, owner_key = KEYS[3 + i * 2], KEYS[4 + i * 2]
+  if count(owner_key) >= owner_limit then
+    -- A hint only, so it fades quickly: a raised limit must act within seconds.
+    if redis.call('ZADD', KEYS[4], now + 3000, owner) == 1 then newly_full = newly_full + 1 end
+    redis.call('PEXPIREAT', KEYS[4], now + 60000)
+  elseif count(generator_key) < generator_limit and not redis.call('ZSCORE', KEYS[3], task) then
+    local expiry = now + lease
+    hold(KEYS[2], claim, expiry)
+    hold(generator_key, claim, expiry)
+    hold(owner_key, claim, expiry)
+    hold(KEYS[3], task, expiry)
+    return {'taken', i}
+  end
+end
+return {'full', newly_full}

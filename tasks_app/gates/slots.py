@@ -1,0 +1,159 @@
+"""Slots: the distributed semaphore. One claim takes a slot in every scope or in none.
+
+A scope (all, a generator, an owner) is one sorted set: member = claim id, score = when its
+lease ends, in milliseconds of Redis' clock. The count of a scope is the count of members
+whose lease has not ended, so a crash gives slots back by itself. Each decision is one Lua
+script: reading the count and then writing would admit more than the limit.
+
+If Redis loses the sets (restart, FLUSHALL), nobody is admitted until they are complete
+again: see ``lua/acquire.lua`` and ``restore``.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+from redis import Redis
+from redis.commands.core import Script
+
+from tasks_app import conf
+from tasks_app.gates import keys
+from tasks_app.gates.connection import client
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A task that would like to run, and the limits of its generator and owner."""
+
+    task_id: UUID
+    generator_id: UUID
+    generator_limit: int
+    owner_id: int
+    owner_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds, or held, the slots of one claim."""
+
+    claim_id: UUID
+    task_id: UUID
+    generator_id: UUID
+    owner_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an attempt to take slots gave: one of ``index``, ``restore`` or neither.
+
+    ``index``: the candidate that got its slots. ``restore``: the sets must be rebuilt from
+    the attempt table first. ``wait``: seconds until that is allowed. ``newly_full``: owners
+    that this call found at their limit, so another look may find others.
+    """
+
+    index: int | None = None
+    newly_full: int = 0
+    wait: float = 0.0
+    restore: bool = False
+
+
+def acquire(claim_id: UUID, candidates: Sequence[Candidate]) -> Answer:
+    """Take the slots of the first candidate with room everywhere, for the claim lease.
+
+    Raises ``RedisError`` when Redis cannot be asked; then nothing may start.
+    """
+    settings = conf.get()
+    scopes = [keys.slots_epoch(), keys.slots_all(), keys.slots_claiming(), keys.slots_full_owners()]
+    arguments: list[str | int] = [
+        str(claim_id),
+        int(settings.claim_lease * 1000),
+        settings.limit_all,
+        int(settings.slot_fence * 1000),
+    ]
+    for one in candidates:
+        scopes += [keys.slots_generator(one.generator_id), keys.slots_owner(one.owner_id)]
+        arguments += [str(one.task_id), one.generator_limit, one.owner_limit, one.owner_id]
+    verdict, number = cast("list[Any]", _script("acquire")(keys=scopes, args=arguments))
+    match verdict:
+        case b"taken":
+            return Answer(index=int(number) - 1)
+        case b"fence":
+            return Answer(wait=int(number) / 1000)
+        case b"restore":
+            return Answer(restore=True)
+    return Answer(newly_full=int(number))
+
+
+def extend(holder: Holder, *, lease: float | None = None, redis: Redis | None = None) -> None:
+    """Hold the claim's slots for ``lease`` seconds from now (default: the lease setting)."""
+    seconds = conf.get().lease if lease is None else lease
+    _script("extend")(
+        keys=[*_scopes(holder), keys.slots_claiming()],
+        args=[str(holder.claim_id), int(seconds * 1000), str(holder.task_id)],
+        client=redis,
+    )
+
+
+def release(holder: Holder) -> int:
+    """Give the claim's slots back; returns how many scopes still held it (0: none did)."""
+    gone = _script("release")(
+        keys=[*_scopes(holder), keys.slots_claiming(), keys.slots_full_owners()],
+        args=[str(holder.claim_id), str(holder.task_id), holder.owner_id],
+    )
+    return int(cast("int", gone))
+
+
+def restore(holders: Iterable[Holder]) -> None:
+    """Declare the sets complete, after adding every execution that the attempt table knows."""
+    settings = conf.get()
+    for holder in holders:
+        extend(holder, lease=settings.lease)
+    _script("complete")(keys=[keys.slots_epoch()])
+
+
+def full_owners() -> list[int]:
+    """Return owners that were at their limit within the last seconds."""
+    redis = client()
+    found = redis.zrangebyscore(keys.slots_full_owners(), _now(redis), "+inf")
+    return [int(owner) for owner in cast("list[bytes]", found)]
+
+
+def used(scopes: Sequence[str]) -> list[int]:
+    """Return how many slots of each scope key are taken now."""
+    if not scopes:
+        return []
+    redis = client()
+    now = _now(redis)
+    with redis.pipeline(transaction=False) as pipe:
+        for scope in scopes:
+            pipe.zcount(scope, now, "+inf")
+        return [int(count) for count in pipe.execute()]
+
+
+def members(scope: str) -> set[UUID]:
+    """Return the claim ids that hold a slot of the scope now."""
+    redis = client()
+    found = redis.zrangebyscore(scope, _now(redis), "+inf")
+    return {UUID(member.decode()) for member in cast("list[bytes]", found)}
+
+
+def _scopes(holder: Holder) -> list[str]:
+    return [
+        keys.slots_all(),
+        keys.slots_generator(holder.generator_id),
+        keys.slots_owner(holder.owner_id),
+    ]
+
+
+def _now(redis: Redis) -> str:
+    seconds, micros = cast("tuple[int, int]", redis.time())
+    return f"({seconds * 1000 + micros // 1000}"
+
+
+@lru_cache(maxsize=8)
+def _script(name: str) -> Script:
+    source = (Path(__file__).parent / "lua" / f"{name}.lua").read_text()
+    return client().register_script(source)

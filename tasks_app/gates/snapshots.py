@@ -1,0 +1,53 @@
+"""Snapshots: the small documents in Redis that answer polls without touching PostgreSQL.
+
+A snapshot is written only if it is newer than the one that is there (by the task's version),
+so a slow reader of the table cannot put an old state over a new one.
+"""
+
+from functools import lru_cache
+from typing import cast
+from uuid import UUID
+
+from redis.commands.core import Script
+
+from tasks_app.gates import keys
+from tasks_app.gates.connection import client
+
+LIVE_SECONDS = 10
+"""A snapshot of a task that may still change lives shortly: a lost write heals by itself."""
+TERMINAL_SECONDS = 3600
+
+_WRITE = """
+local held = redis.call('HGET', KEYS[1], 'version')
+if held and tonumber(held) > tonumber(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], 'version', ARGV[1], 'body', ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return 1
+"""
+
+
+def write(task_id: UUID, version: int, body: bytes, *, terminal: bool) -> bool:
+    """Store a snapshot unless a newer one is there; returns whether it was stored."""
+    lifetime = TERMINAL_SECONDS if terminal else LIVE_SECONDS
+    return bool(_script()(keys=[keys.snapshot(task_id)], args=[version, body, lifetime]))
+
+
+def read(task_ids: list[UUID]) -> list[tuple[bytes | None, bytes | None]]:
+    """Return (snapshot, progress) of each task, in one round trip."""
+    with client().pipeline(transaction=False) as pipe:
+        for task_id in task_ids:
+            pipe.hget(keys.snapshot(task_id), "body")
+            pipe.get(keys.progress(task_id))
+        found = cast("list[bytes | None]", pipe.execute())
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
+def forget(task_ids: list[UUID]) -> None:
+    """Drop snapshots; the next poll reads the table."""
+    if task_ids:
+        client().delete(*(keys.snapshot(task_id) for task_id in task_ids))
+
+
+@lru_cache(maxsize=1)
+def _script() -> Script:
+    return client().register_script(_WRITE)

@@ -1,0 +1,8 @@
+"""The RQ entry points. A job is a bell: it names a pool, never a task."""
+
+from tasks_app import workers
+
+
+def hear(pool: str) -> None:
+    """Claim at most one task of the pool and run it."""
+    workers.current().hear(pool)

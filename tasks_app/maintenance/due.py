@@ -1,0 +1,66 @@
+"""Delays that are over, and bells for whatever could start."""
+
+from typing import Final
+
+from django.db import transaction
+from django.db.models import F
+
+from tasks_app import bells
+from tasks_app.core import fairness, queries
+from tasks_app.core.clock import database_now
+from tasks_app.lifecycle import State
+from tasks_app.maintenance.report import Report
+from tasks_app.models import Flow, Pool, Task
+
+BATCH: Final = 500
+
+
+def release_due(report: Report, dry_run: bool) -> None:
+    """Held-back tasks whose time has come may start now."""
+    due = Task.objects.filter(
+        state=State.PENDING.value, not_before__isnull=False, not_before__lte=database_now()
+    )
+    for task in due.order_by("not_before")[:BATCH]:
+        if dry_run or _release(task):
+            report.add("due again")
+
+
+def _release(task: Task) -> bool:
+    with transaction.atomic():
+        fairness.lock_flow(task.flow_id)
+        rows = Task.objects.filter(
+            pk=task.pk, state=State.PENDING.value, not_before=task.not_before
+        ).update(not_before=None, version=F("version") + 1)
+        if rows:
+            fairness.refresh_head(task.flow_id)
+    if rows:
+        queries.refresh(task.pk)
+        bells.ring(task.pool)
+    return bool(rows)
+
+
+def ring_where_work_waits(report: Report, dry_run: bool) -> None:
+    """Ring for each pool that has a task which may start and no bell that says so."""
+    for pool in pools_with_work():
+        if bells.waiting(pool) == 0:
+            rung = 1 if dry_run else bells.ring(pool, _enough(pool))
+            report.add("bells", rung)
+
+
+def pools_with_work() -> list[str]:
+    """Return the pools in which some flow has a task that may start."""
+    heads = Flow.objects.filter(head_tag__isnull=False)
+    return sorted(heads.values_list("pool", flat=True).distinct())
+
+
+def known_pools() -> list[str]:
+    """Return every pool that ever had work."""
+    return sorted(
+        set(Pool.objects.values_list("name", flat=True))
+        | set(Flow.objects.values_list("pool", flat=True).distinct())
+    )
+
+
+def _enough(pool: str) -> int:
+    """One bell per idle worker would do; a few more are answered in a millisecond."""
+    return min(8, Task.objects.filter(pool=pool, state="pending", not_before=None)[:8].count())

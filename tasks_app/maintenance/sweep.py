@@ -1,0 +1,129 @@
+"""The sweep: one pass that times out, recovers, reconciles and rings.
+
+Any number may run at the same time: each repair is the same compare-and-set that everybody
+uses, so two sweeps can only both try. Cron runs it every minute, the ticker every few seconds.
+Each step reads partial indexes of live rows, in batches, and is bounded by a deadline.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from django.db import DatabaseError, InterfaceError, connection
+from redis.exceptions import RedisError
+
+from tasks_app import conf
+from tasks_app.core import outcomes
+from tasks_app.core.clock import database_now
+from tasks_app.lifecycle import State
+from tasks_app.maintenance import due, reconcile
+from tasks_app.maintenance.report import Report
+from tasks_app.models import Attempt, Task
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 500
+"""Rows one step looks at in one pass; the next pass goes on."""
+_MAX_SECONDS: Final = 50.0
+"""A pass that cron starts every minute ends before the next one begins."""
+
+
+def sweep(*, dry_run: bool = False) -> Report:
+    """Run every step once; a step that fails is reported and does not stop the others.
+
+    Raises a database error only if the database cannot be reached at all.
+    """
+    database_now()
+    report = Report()
+    give_up = time.monotonic() + _MAX_SECONDS
+    for name, step in STEPS:
+        if time.monotonic() > give_up:
+            report.troubles.append(f"{name}: no time left in this pass")
+            continue
+        _run(name, step, report, dry_run)
+    return report
+
+
+def _run(name: str, step: "Step", report: Report, dry_run: bool) -> None:
+    try:
+        step(report, dry_run)
+    except (RedisError, DatabaseError, InterfaceError) as error:
+        logger.warning("sweep step %s failed: %s", name, error)
+        report.troubles.append(f"{name}: {error}")
+        connection.close_if_unusable_or_obsolete()
+
+
+def time_out_running(report: Report, dry_run: bool) -> None:
+    """Running past its deadline -> timeout; its worker is told to stop."""
+    late = Task.objects.filter(state=State.RUNNING.value, deadline_at__lte=database_now())
+    _time_out(list(late.order_by("deadline_at")[:BATCH]), "deadline exceeded", report, dry_run)
+
+
+def time_out_waiting(report: Report, dry_run: bool) -> None:
+    """Pending longer than it may wait -> timeout."""
+    late = Task.objects.filter(state=State.PENDING.value, give_up_at__lte=database_now())
+    _time_out(list(late.order_by("give_up_at")[:BATCH]), "waited too long", report, dry_run)
+
+
+def _time_out(late: list[Task], kind: str, report: Report, dry_run: bool) -> None:
+    for task in late:
+        if dry_run or outcomes.timed_out(task):
+            report.add(kind)
+
+
+def recover_lost(report: Report, dry_run: bool) -> None:
+    """Local attempts without heartbeat for a lease -> pending again, or ``worker_lost``.
+
+    Not while the database has been up for less than a lease: until then a healthy worker may
+    not have had the chance to say so.
+    """
+    settings = conf.get()
+    if database_age() < settings.lease:
+        return
+    silent = database_now() - timedelta(seconds=settings.lease)
+    lost = Attempt.objects.select_related("task").filter(
+        ended_at__isnull=True, revoked_at__isnull=True, remote=False, heartbeat_at__lte=silent
+    )
+    for attempt in lost.order_by("started_at")[:BATCH]:
+        if not dry_run:
+            outcomes.lost(attempt)
+        report.add("worker lost")
+
+
+def end_silent_revoked(report: Report, dry_run: bool) -> None:
+    """Attempts told to stop that nobody has seen stop within the grace -> ended.
+
+    A worker that still lives keeps its slots alive by heartbeat; this ends those whose worker
+    died after the cancel, and those whose code does not listen.
+    """
+    silent = database_now() - timedelta(seconds=conf.get().grace)
+    stuck = Attempt.objects.select_related("task").filter(
+        ended_at__isnull=True, revoked_at__lte=silent
+    )
+    for attempt in stuck.order_by("started_at")[:BATCH]:
+        if not dry_run:
+            outcomes.stopped(attempt)
+        report.add("stopped after grace")
+
+
+def database_age() -> float:
+    """Return for how many seconds the database server has been up."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())")
+        (age,) = cursor.fetchone()
+    return float(age)
+
+
+Step = Callable[[Report, bool], None]
+
+STEPS: Final[tuple[tuple[str, Step], ...]] = (
+    ("deadlines", time_out_running),
+    ("waits", time_out_waiting),
+    ("lost workers", recover_lost),
+    ("revoked attempts", end_silent_revoked),
+    ("due tasks", due.release_due),
+    ("slots", reconcile.slot_sets),
+    ("bells", due.ring_where_work_waits),
+)

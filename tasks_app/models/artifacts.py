@@ -1,0 +1,40 @@
+"""Artifacts: the stored files of a result."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from tasks_app.models.ids import new_id
+from tasks_app.models.tasks import Task
+
+
+class Artifact(models.Model):
+    """One stored file of a result and its thumbnail, named by storage keys."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="artifacts")
+    position = models.PositiveSmallIntegerField(_("position"))
+    storage_key = models.CharField(max_length=200)
+    thumbnail_key = models.CharField(max_length=200)
+    media_type = models.CharField(_("media type"), max_length=40)
+    width = models.PositiveIntegerField(_("width"))
+    height = models.PositiveIntegerField(_("height"))
+    bytes = models.PositiveBigIntegerField(_("bytes"))
+    sha256 = models.CharField(max_length=64)
+    seed = models.BigIntegerField(_("seed"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created"))
+    removed_at = models.DateTimeField(_("removed"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("artifact")
+        verbose_name_plural = _("artifacts")
+        ordering = ("task", "position")
+        constraints = (
+            models.UniqueConstraint(fields=("task", "position"), name="artifact_position_unique"),
+            models.CheckConstraint(
+                condition=models.Q(width__gte=1, height__gte=1, bytes__gte=1),
+                name="artifact_not_empty",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.task_id}/{self.position}"

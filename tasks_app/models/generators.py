@@ -1,0 +1,86 @@
+"""Generators: the named offerings that users choose."""
+
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from tasks_app.models.ids import new_id
+
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
+_name_validator = RegexValidator(
+    NAME_PATTERN, _("Use lower-case letters, digits, dots, hyphens and underscores.")
+)
+
+
+class Generator(models.Model):
+    """One offering: which adapter, with which settings, for which workers, within which limits."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    name = models.CharField(
+        _("name"), max_length=63, unique=True, validators=[_name_validator]
+    )
+    title = models.CharField(_("title"), max_length=120)
+    description = models.TextField(_("description"), blank=True)
+    adapter = models.CharField(_("adapter"), max_length=63)
+    settings = models.JSONField(
+        _("settings"),
+        default=dict,
+        blank=True,
+        help_text=_("The adapter's own settings. Secrets are references, never values."),
+    )
+    kind = models.CharField(_("kind"), max_length=16, default="image")
+    pool = models.CharField(
+        _("pool"), max_length=63, default="default", validators=[_name_validator]
+    )
+    max_running = models.PositiveIntegerField(
+        _("running at once"), default=5, validators=[MinValueValidator(1)]
+    )
+    timeout_seconds = models.FloatField(
+        _("timeout in seconds"), default=900, validators=[MinValueValidator(1)]
+    )
+    expected_seconds = models.FloatField(
+        _("expected seconds"),
+        default=10,
+        validators=[MinValueValidator(0.01)],
+        help_text=_("A first guess at the length of a generation, until there is history."),
+    )
+    failure_budget = models.PositiveIntegerField(
+        _("failure budget"),
+        default=3,
+        validators=[MinValueValidator(1)],
+        help_text=_("Attempts that may be lost or fail in a retryable way before the task fails."),
+    )
+    fallback = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("fallback"),
+    )
+    paused = models.BooleanField(
+        _("paused"), default=False, help_text=_("Accepts tasks, starts none.")
+    )
+    enabled = models.BooleanField(
+        _("offered"), default=True, help_text=_("Shown to users and accepting tasks.")
+    )
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("generator")
+        verbose_name_plural = _("generators")
+        ordering = ("name",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(max_running__gte=1)
+                & Q(timeout_seconds__gt=0)
+                & Q(expected_seconds__gt=0)
+                & Q(failure_budget__gte=1),
+                name="generator_numbers_positive",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,187 @@
+"""The worker: RQ's non-forking worker, serving exactly one queue.
+
+Non-forking keeps models warm and connections pooled, and CUDA cannot be used after a fork.
+RQ is only the doorbell here: its retries, callbacks, scheduler and registries are not used,
+and whatever it loses, the ticker rings again.
+"""
+
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from types import FrameType
+from typing import Any, Final
+
+import psutil
+from django.db import close_old_connections, connection
+from redis.exceptions import RedisError
+from rq.job import Job
+from rq.queue import Queue
+from rq.worker import SimpleWorker
+from rq.worker.base import WorkerStatus
+
+from tasks_app import bells, conf
+from tasks_app.core import claim, execution, outcomes
+from tasks_app.core.claim import Claim
+from tasks_app.core.stopping import Reason, Run
+from tasks_app.gates import workers as signs
+from tasks_app.gates.connection import private_client
+
+logger = logging.getLogger(__name__)
+
+_SIGN_INTERVAL: Final = 5.0
+_LAST_WORD: Final = 2.0
+"""Seconds a generation gets between being told to stop and the end of the process."""
+
+_current: "Worker | None" = None
+
+
+def current() -> "Worker":
+    """Return the worker of this process. Raises ``RuntimeError`` outside of one."""
+    if _current is None:
+        raise RuntimeError("bells are heard by `manage.py worker` only")
+    return _current
+
+
+class Worker(SimpleWorker):
+    """A worker of one pool."""
+
+    def __init__(self, pool: str) -> None:
+        global _current
+        self.pool = pool
+        name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(3).hex()}"
+        # The TTL sets how long RQ blocks on its queue, and so how soon a dead connection to
+        # Redis is noticed: 15 s of blocking, 25 s for the socket.
+        super().__init__(
+            [bells.queue(pool)],
+            name=name,
+            connection=bells.connection(),
+            worker_ttl=30,
+            maintenance_interval=86_400,
+            log_job_description=False,
+        )
+        self._redis = private_client(max_connections=4)
+        self._tasks_done = 0
+        self._run: Run | None = None
+        self._claim: Claim | None = None
+        self._ending = threading.Event()
+        self._drained = threading.Event()
+        _current = self
+
+    # --- one bell ----------------------------------------------------------------------
+
+    def hear(self, pool: str) -> None:
+        """Claim at most one task and run it. Errors are logged: a bell never fails."""
+        try:
+            claimed = claim.claim_next(pool, self.name)
+        except RedisError as error:
+            logger.warning("no claim without Redis: %s", error)
+            return
+        if claimed is not None:
+            self._execute(claimed)
+
+    def _execute(self, claimed: Claim) -> None:
+        self._claim = claimed
+        try:
+            execution.run(claimed, self._redis, self._started)
+        finally:
+            self._claim = self._run = None
+            self._tasks_done += 1
+
+    def _started(self, run: Run) -> None:
+        self._run = run
+        if self._drained.is_set():
+            run.stop(Reason.SHUTDOWN)
+
+    # --- RQ's hooks --------------------------------------------------------------------
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Run one job with database connections checked before and after."""
+        close_old_connections()
+        try:
+            super().execute_job(job, queue)
+        finally:
+            close_old_connections()
+        if self._worn_out():
+            self._stop_requested = True
+
+    def work(self, *args: Any, **kwargs: Any) -> bool:
+        """Work until told to stop, giving signs of life."""
+        threading.Thread(target=self._live, name="signs-of-life", daemon=True).start()
+        try:
+            return super().work(*args, with_scheduler=False, **kwargs)
+        finally:
+            self._ending.set()
+            self._say_goodbye()
+
+    def run_maintenance_tasks(self) -> None:
+        """RQ's registries hold bells only; nothing there needs repair."""
+
+    def request_stop(self, signum: int, frame: FrameType | None) -> None:
+        """First signal: take no more work, let the current one end, within the drain time."""
+        if not self._ending.is_set():
+            self._ending.set()
+            threading.Thread(target=self._drain, name="drain", daemon=True).start()
+        super().request_stop(signum, frame)
+
+    def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
+        """Second signal: the current generation stops at its next step."""
+        if self._run is not None:
+            self._run.stop(Reason.SHUTDOWN)
+
+    def _install_signal_handlers(self) -> None:
+        signal.signal(signal.SIGINT, self.request_stop)
+        signal.signal(signal.SIGTERM, self.request_stop)
+
+    # --- ending ------------------------------------------------------------------------
+
+    def _drain(self) -> None:
+        """Stop the generation when the drain time is over, and the process if it will not."""
+        give_up = time.monotonic() + conf.get().worker_drain
+        while self.get_state() == WorkerStatus.BUSY and time.monotonic() < give_up:
+            time.sleep(0.05)
+        self._drained.set()
+        run = self._run
+        if run is None:
+            return
+        run.stop(Reason.SHUTDOWN)
+        if not run.ended.wait(_LAST_WORD) and self._claim is not None:
+            logger.warning("task %s does not stop: handing it back", self._claim.task.pk)
+            try:
+                outcomes.interrupted(self._claim.attempt)
+            finally:
+                os._exit(0)
+
+    def _worn_out(self) -> bool:
+        settings = conf.get()
+        if self._tasks_done >= settings.worker_max_tasks:
+            logger.info("retiring after %d tasks", self._tasks_done)
+            return True
+        if settings.worker_max_mb == 0:
+            return False
+        used = psutil.Process().memory_info().rss // 2**20
+        if used > settings.worker_max_mb:
+            logger.info("retiring with %d MB of memory", used)
+            return True
+        return False
+
+    # --- signs of life -----------------------------------------------------------------
+
+    def _live(self) -> None:
+        """Say every few seconds that this worker lives; ends with the process."""
+        redis = private_client(max_connections=2)
+        while not self._ending.is_set():
+            try:
+                signs.alive(self.pool, self.name, redis)
+            except RedisError as error:
+                logger.warning("no sign of life without Redis: %s", error)
+            self._ending.wait(_SIGN_INTERVAL)
+
+    def _say_goodbye(self) -> None:
+        try:
+            signs.gone(self.pool, self.name, self._redis)
+        except RedisError as error:
+            logger.warning("no goodbye without Redis: %s", error)
+        connection.close()
