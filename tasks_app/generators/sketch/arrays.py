@@ -12,7 +12,7 @@ Rng = np.random.Generator
 
 
 def smoothstep(low: float, high: float, value: Array) -> Array:
-    """Return the cubic Hermite step of ``value`` between ``low`` and ``high``; low may be > high."""
+    """Return the cubic Hermite step of ``value`` from ``low`` to ``high``, in either order."""
     t = np.clip((value - low) / (high - low), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, smoothstep
 from tasks_app.generators.sketch.colour import blend, luminance, rgb, shade
-from tasks_app.generators.sketch.noise import lattice, warp
+from tasks_app.generators.sketch.noise import lattice, shifted, warp
 from tasks_app.generators.sketch.palette import avoid_hues
 from tasks_app.generators.sketch.scene import Scene
 from tasks_app.generators.sketch.shapes import Stencil, blur, soften
@@ -87,7 +87,7 @@ def watercolour(scene: Scene) -> None:
     """Turn the painting to watercolour: bled edges, granulated pigment, dark rims."""
     bend = scene.noise("bleed", 0.05, 5)
     other = scene.noise("bleed other", 0.05, 5)
-    scene.pixels[:] = warp(scene.pixels, bend, other, scene.unit * 0.012)
+    scene.pixels[:] = warp(scene.pixels, bend, other, scene.unit * 0.007)
     scene.progress.tick()
     soft = blur(scene.pixels, scene.unit * 0.006, scene.progress.tick)
     rim = np.clip((luminance(soft) - luminance(scene.pixels)) * 2.0, -0.1, 0.25)
@@ -102,7 +102,7 @@ def watercolour(scene: Scene) -> None:
 
 def _paper_edge(scene: Scene) -> Array:
     """Return 1 inside an irregular painted area, 0 on the bare margin of the sheet."""
-    ragged = scene.noise("ragged", 0.04, 4) - 0.5
+    ragged = scene.noise("ragged", 0.14, 6, gain=0.42) - 0.5
     margin = 0.045 * scene.unit
     across = np.minimum(scene.xs, scene.width - scene.xs)
     down = np.minimum(scene.ys, scene.height - scene.ys)
@@ -115,12 +115,12 @@ def oil(scene: Scene) -> None:
     bend = scene.noise("stroke x", 0.06, 2)
     other = scene.noise("stroke y", 0.06, 2)
     bristle = lattice(scene.rng("bristle"), scene.shape, max(2.0, scene.unit * 0.004))
-    for reach in (0.02, 0.012):
+    for reach in (0.011, 0.006):
         scene.pixels[:] = warp(scene.pixels, bend * 0.7 + bristle * 0.3, other, scene.unit * reach)
         scene.progress.tick()
     ridge = warp(bristle, bend, other, scene.unit * 0.08)
     step = max(1, round(scene.unit * 0.0015))
-    relief = ridge - np.roll(ridge, (step, step), axis=(0, 1))
+    relief = ridge - shifted(ridge, step, step)
     scene.pixels *= (1.0 + relief * 0.16)[..., None]
 
 
@@ -156,5 +156,5 @@ def grain(scene: Scene) -> None:
     rng = scene.rng("grain")
     speck = rng.random(scene.shape, dtype=np.float32) + rng.random(scene.shape, dtype=np.float32)
     tone = luminance(scene.pixels)
-    weight = 0.006 + 0.016 * np.clip(tone * (1.0 - tone) * 4.0, 0.0, 1.0)
+    weight = 0.005 + 0.010 * np.clip(tone * (1.0 - tone) * 4.0, 0.0, 1.0)
     scene.pixels += ((speck - 1.0) * weight)[..., None]

@@ -43,6 +43,13 @@ def cover(depth: Array) -> Array:
     return np.clip(depth + 0.5, 0.0, 1.0)
 
 
+def drop_shadow(scene: Scene, skyline: Ridge) -> None:
+    """Let a sheet of cut paper with this skyline cast its shadow on what lies behind."""
+    top = max(0, skyline.top - round(0.03 * scene.unit))
+    above = np.clip(-skyline.depth(scene, top), 0.0, None)
+    scene.multiply(np.exp(-above / (0.011 * scene.unit)) * 0.5, scene.look.near, top)
+
+
 def conifer(stencil: Stencil, rng: Rng, x: float, foot: float, height: float) -> None:
     """Draw one fir: a tapering stem and ragged tiers of branches."""
     tiers = max(5, int(7 + height / 26))
@@ -101,7 +108,7 @@ def mirror_water(scene: Scene, waterline: int, tintage: Array, calm: float) -> N
     far = depth / rows
     ripple = scene.noise("ripples", 0.016, 3, stretch=7.0, rows=rows) - 0.5
     swell = scene.noise("swell", 0.06, 3, stretch=5.0, rows=rows) - 0.5
-    sway = (ripple * 0.7 + swell) * scene.unit * (0.012 + 0.09 * far) * (1.3 - calm)
+    sway = (ripple * 0.8 + swell * 0.7) * scene.unit * (0.012 + 0.07 * far) * (1.3 - calm)
     y = waterline - 1 - depth * 1.12 - np.abs(sway) * 1.4
     x = scene.xs - 0.5 + sway * 0.5
     image = sample(scene.pixels[:waterline], x, np.clip(y, 0.0, None))

@@ -22,7 +22,10 @@ TERMS: Final[dict[str, tuple[str, str]]] = {
     "colour.teal": ("teal cyan turquoise aqua mint", "青 青色 青绿 青綠 薄荷 蒂芙尼"),
     "colour.blue": ("blue azure cobalt indigo navy sapphire", "蓝 藍 湛蓝 蔚蓝 靛 宝蓝 碧蓝"),
     "colour.purple": ("purple violet lavender lilac mauve plum", "紫 紫罗兰 薰衣草 紫羅蘭"),
-    "colour.pink": ("pink rose magenta blush fuchsia cherry_blossom sakura", "粉 粉色 粉红 粉紅 玫红 桃红 桃色 樱花 櫻花 桃花"),
+    "colour.pink": (
+        "pink rose magenta blush fuchsia cherry_blossom sakura",
+        "粉 粉色 粉红 粉紅 玫红 桃红 桃色 樱花 櫻花 桃花",
+    ),
     "colour.brown": ("brown sepia umber sienna ochre rust rusty", "棕 褐 咖啡色 赭"),
     "colour.white": ("white ivory cream", "白 白色 雪白 乳白 象牙"),
     "colour.black": ("black ebony obsidian", "黑 黑色 漆黑 乌黑"),

@@ -91,11 +91,21 @@ def sample(field: Array, x: Array, y: Array) -> Array:
         across, down = across[..., None], down[..., None]
     upper = field[top, left] * (1 - across) + field[top, left + 1] * across
     lower = field[top + 1, left] * (1 - across) + field[top + 1, left + 1] * across
-    return upper + (lower - upper) * down
+    bent: Array = upper + (lower - upper) * down
+    return bent
 
 
 def _mirror(position: Array, limit: int) -> Array:
-    return limit - np.abs(np.mod(np.abs(position), 2.0 * limit) - limit)
+    folded: Array = limit - np.abs(np.mod(np.abs(position), 2.0 * limit) - limit)
+    return folded
+
+
+def shifted(field: Array, down: int, right: int) -> Array:
+    """Return ``field`` moved by whole px, its edges repeated."""
+    height, width = field.shape[:2]
+    rows = np.clip(np.arange(height) - down, 0, height - 1)
+    columns = np.clip(np.arange(width) - right, 0, width - 1)
+    return field[rows[:, None], columns[None, :]]
 
 
 def warp(field: Array, dx: Array, dy: Array, reach: float) -> Array:

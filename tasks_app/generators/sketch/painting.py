@@ -1,6 +1,7 @@
 """Paints one picture from words and a seed."""
 
 import json
+import math
 import unicodedata
 from dataclasses import dataclass
 from typing import Final
@@ -67,5 +68,5 @@ def _key(wish: Wish) -> bytes:
 def _scale(wish: Wish) -> float:
     if wish.detail != "fine":
         return 1.0
-    most = (_MOST_PIXELS / (wish.width * wish.height)) ** 0.5
+    most = math.sqrt(_MOST_PIXELS / (wish.width * wish.height))
     return max(1.0, min(_FINE_SCALE, most))

@@ -163,9 +163,14 @@ def tint(colours: Array, names: Sequence[str], strength: float = 0.78) -> Array:
     for index in range(len(lab)):
         hue, chroma, lightness, lean = HUES[names[turns[index % len(turns)] % len(names)]]
         envelope = 1.0 - 0.75 * abs(2.0 * float(lab[index, 0]) - 1.0) ** 2
+        if 70.0 < hue < 110.0:
+            # Dark yellow reads as olive; painters take a warm brown for its shadows.
+            hue -= 40.0 * max(0.0, 0.75 - float(lab[index, 0]))
         angle = np.deg2rad(hue)
         target = np.array([np.cos(angle), np.sin(angle)], dtype=np.float32) * chroma * envelope
         lab[index, 1:] += (target - lab[index, 1:]) * strength
+        # A dark ground stays dark: white flowers at night are not a grey picture.
+        lean *= 0.25 if lightness > lab[index, 0] and lab[index, 0] < 0.35 else 1.0
         lab[index, 0] += (lightness - lab[index, 0]) * lean
     return from_oklab(lab)
 

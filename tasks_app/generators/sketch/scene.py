@@ -1,6 +1,7 @@
 """The canvas and everything a composition may ask while it paints."""
 
 import hashlib
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,7 +43,7 @@ class Scene:
     @property
     def unit(self) -> float:
         """The picture's typical size in px: the geometric mean, at most 1.6 short sides."""
-        return min((self.width * self.height) ** 0.5, 1.6 * min(self.width, self.height))
+        return min(math.sqrt(self.width * self.height), 1.6 * min(self.width, self.height))
 
     @property
     def shape(self) -> tuple[int, int]:

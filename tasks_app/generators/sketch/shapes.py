@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -75,12 +76,12 @@ def curve(points: Points, steps: int = 24) -> list[tuple[float, float]]:
     t = np.linspace(0.0, 1.0, steps)[:, None]
     level = [np.asarray(point, dtype=np.float64)[None, :] for point in points]
     while len(level) > 1:
-        level = [a + (b - a) * t for a, b in zip(level, level[1:], strict=False)]
+        level = [a + (b - a) * t for a, b in pairwise(level)]
     return [(float(x), float(y)) for x, y in level[0]]
 
 
 def blur(field: Array, radius: float, tick: Callable[[], None] | None = None) -> Array:
-    """Return a field or pixels blurred by about ``radius`` px; wide blurs work on a reduced copy."""
+    """Return a field or pixels blurred by about ``radius`` px, wide blurs on a reduced copy."""
     factor = max(1, int(radius / 4))
     channels = [field] if field.ndim == 2 else [field[..., i] for i in range(field.shape[2])]
     done = []

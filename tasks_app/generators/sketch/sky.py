@@ -136,7 +136,9 @@ def _cloud_colours(scene: Scene) -> tuple[Array, Array]:
     if look.dark:
         return shade(look.sky[1], -0.02), shade(look.sky[3], 0.04)
     if look.time in ("dusk", "dawn", "gold"):
-        return blend(look.sky[1], look.sky[2], 0.35), blend(look.sky[3], look.light, 0.35)
+        return blend(look.sky[1], look.sky[2], 0.35), shade(
+            blend(look.sky[2], look.sky[3], 0.55), 0.04
+        )
     return blend(look.sky[2], look.far, 0.3), np.minimum(look.light, 1.0)
 
 
@@ -155,9 +157,7 @@ def paint_stars(scene: Scene, horizon: float, density: float = 1.0) -> None:
     scene.progress.tick()
 
 
-def spot(
-    scene: Scene, x: float, y: float, radius: float, colour: Array, strength: float
-) -> None:
+def spot(scene: Scene, x: float, y: float, radius: float, colour: Array, strength: float) -> None:
     """Add a small Gaussian point of light of ``radius`` px, on its own little window."""
     reach = max(2, int(radius * 5) + 1)
     left, top = max(0, int(x) - reach), max(0, int(y) - reach)

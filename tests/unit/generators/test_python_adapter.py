@@ -131,7 +131,7 @@ def test_a_class_is_made_once_and_called_per_task() -> None:
         ({"callable": f"{MODULE}:png", "parameters": {}}, 'list its "properties"'),
         (
             {"callable": f"{MODULE}:png", "parameters": {"properties": {"a": {"type": "string"}}}},
-            'Give the parameter \'a\' a "default"',
+            "Give the parameter 'a' a \"default\"",
         ),
         (
             {

@@ -4,7 +4,7 @@ import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, Rng, smoothstep
 from tasks_app.generators.sketch.colour import blend, rgb, shade
-from tasks_app.generators.sketch.figures import paint_figures
+from tasks_app.generators.sketch.figures import paint_boats, paint_figures
 from tasks_app.generators.sketch.land import mirror_water
 from tasks_app.generators.sketch.scene import Scene
 from tasks_app.generators.sketch.sky import paint_sky, spot
@@ -28,8 +28,9 @@ def paint(scene: Scene) -> None:
         _paint_signs(scene, water)
     scene.progress.stage(0.92)
     _paint_quay(scene, water)
+    paint_figures(scene, water)
     mirror_water(scene, water, blend(scene.look.near, scene.look.sky[1], 0.3), 0.55)
-    paint_figures(scene, water, afloat=True)
+    paint_boats(scene, water)
 
 
 def _neon(scene: Scene) -> bool:
@@ -137,9 +138,10 @@ def _paint_windows(
     x, width, tall = place
     pitch_x = max(3.0, scene.unit * (0.0055 + 0.0035 * t) * (1.0 + 0.35 * (style % 2)))
     pitch_y = max(3.0, scene.unit * (0.0085 + 0.0045 * t))
-    left, right = max(0, int(x + pitch_x)), min(scene.width, int(x + width - pitch_x * 0.5))
     top, bottom = max(0, int(water - tall + pitch_y)), min(scene.height, int(water - pitch_y))
-    columns, rows = int(width / pitch_x) + 2, int(tall / pitch_y) + 2
+    columns, rows = max(2, round(width / pitch_x)), int(tall / pitch_y) + 2
+    pitch_x = width / columns
+    left, right = max(0, int(x)), min(scene.width, int(x + width))
     on = rng.random((rows, columns)) < _lit(scene) * float(rng.uniform(0.4, 1.5))
     if style == 3:
         on |= (rng.random((rows, 1)) < _lit(scene) * 0.5) & np.ones((1, columns), dtype=bool)
@@ -152,7 +154,7 @@ def _paint_windows(
     gap = 0.3 if style != 1 else 0.12
     soft_x = np.clip((0.5 - gap / 2 - np.abs(u % 1 - 0.5)) * pitch_x + 0.5, 0.0, 1.0)
     soft_y = np.clip((0.32 - np.abs(v % 1 - 0.5)) * pitch_y + 0.5, 0.0, 1.0)
-    cells = v.astype(np.int32)[:, None], u.astype(np.int32)[None, :]
+    cells = v.astype(np.int32)[:, None], np.clip(u.astype(np.int32), 0, columns - 1)[None, :]
     pane = soft_y[:, None] * soft_x[None, :]
     view = scene.pixels[top:bottom, left:right]
     dull = shade(colour, -0.05 if not scene.look.dark else 0.015)

@@ -30,9 +30,9 @@ def _sand(scene: Scene, t: float) -> tuple[Array, Array]:
     look = scene.look
     natural = rgb("#d89a5b") if not scene.reading.group("colour") else shade(look.far, 0.08, 1.25)
     dim = {"night": 0.62, "storm": 0.45, "dusk": 0.25}.get(look.time, 0.12)
-    lit = blend(blend(natural, look.sky[3], 0.35), look.near, dim)
+    lit = blend(blend(natural, look.sky[3], 0.22), look.near, dim)
     shadow = blend(blend(natural, look.sky[0], 0.45), look.near, 0.35 + dim * 0.6)
-    air = (1.0 - t) * (0.45 + 0.35 * look.mist)
+    air = (1.0 - t) * (0.3 + 0.35 * look.mist)
     return blend(lit, look.haze, air), blend(shadow, look.haze, air)
 
 
@@ -43,7 +43,7 @@ def _paint_dune(scene: Scene, index: int, t: float, horizon: float, side: float)
     base = scene.height * (horizon + 0.015 + (0.93 - horizon) * t**1.5)
     x = (scene.xs[0] / scene.unit * (1.5 - 0.8 * t)).astype(np.float32)
     form = profile(rng, x, 2, gain=0.25)
-    crest = profile(rng, x * 0.9, 1, ridged=True) ** 1.5
+    crest = 1.0 - np.abs(2.0 * profile(rng, x * 1.3, 1) - 1.0)
     line = base - tall * (0.55 * form + 0.75 * crest - 0.35)
     top = max(0, int(line.min()) - 1)
     if top >= scene.height:
@@ -59,14 +59,12 @@ def _paint_dune(scene: Scene, index: int, t: float, horizon: float, side: float)
     scene.progress.tick()
 
 
-def _facing(
-    scene: Scene, line: Array, depth: Array, index: int, side: float, tall: float
-) -> Array:
+def _facing(scene: Scene, line: Array, depth: Array, index: int, side: float, tall: float) -> Array:
     """Return the light on each point: the crest's slope, bent as the ridge runs downhill."""
     slope = np.gradient(line) * side
-    bend = profile(scene.rng(f"bend {index}"), scene.ys[:, 0] / scene.unit * 2.2, 3) - 0.5
+    bend = profile(scene.rng(f"bend {index}"), scene.ys[:, 0] / scene.unit * 3.0, 2) - 0.5
     rows = depth.shape[0]
-    drift = bend[-rows:, None] * scene.unit * 0.25 * smoothstep(0.0, 1.0, depth / tall)
+    drift = bend[-rows:, None] * scene.unit * 0.5 * smoothstep(0.0, 1.4, depth / tall)
     place = np.clip(scene.xs - 0.5 + drift + depth * 0.7 * side, 0, scene.width - 1)
     facing = slope[place.astype(np.int32)]
     soft = smoothstep(-0.16, 0.2, facing)
@@ -77,6 +75,7 @@ def _facing(
 def _ripples(scene: Scene, depth: Array, index: int, t: float, top: int) -> Array:
     rows = depth.shape[0]
     warpage = scene.noise(f"ripple {index}", 0.16, 4, stretch=2.0, rows=rows)
-    phase = (scene.ys[top:] * 1.3 + scene.xs * 0.25) / scene.unit * (190 - 110 * t) + warpage * 34
+    phase = (scene.ys[top:] * 1.3 + scene.xs * 0.25) / scene.unit * (240 - 110 * t) + warpage * 13
     fade = smoothstep(0.0, 0.08 * scene.unit, depth) * (0.02 + 0.09 * t)
-    return np.sin(phase) * fade + (warpage - 0.5) * 0.12
+    ripples: Array = np.sin(phase) * fade + (warpage - 0.5) * 0.12
+    return ripples

@@ -8,6 +8,7 @@ import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, Rng, smoothstep
 from tasks_app.generators.sketch.colour import blend, quick_ramp, ramp, rgb, shade
+from tasks_app.generators.sketch.noise import shifted
 from tasks_app.generators.sketch.palette import tint
 from tasks_app.generators.sketch.scene import Scene
 from tasks_app.generators.sketch.shapes import blur
@@ -53,7 +54,7 @@ def _potential(scene: Scene, rng: Rng) -> Array:
     """Return the stream function, in px: broad noise with a few vortices."""
     octaves = 2 + round(2 * scene.look.energy)
     field = scene.noise("potential", 0.62, octaves, gain=0.32) * scene.unit * 0.62
-    for _ in range(int(rng.integers(1, 4))):
+    for _ in range(int(rng.integers(0, 3))):
         x, y = rng.random(2) * (scene.width, scene.height)
         reach = scene.unit * float(rng.uniform(0.12, 0.3))
         spin = float(rng.choice([-1.0, 1.0])) * scene.unit * 0.2
@@ -88,8 +89,11 @@ def _trace(
     spread = np.clip(spread * 1.1 - 0.05 + rng.normal(0, 0.07, number), 0, 1)
     colours = ramp(stops, spread.astype(np.float32))
     power = (0.25 + 0.75 * rng.random(number) ** 3).astype(np.float32)
-    steps = 90
-    stride = scene.unit * 0.0026
+    length = scene.unit * 0.23
+    steps = round(length / 1.05)
+    stride = length / steps
+    # Threads get relatively thinner in larger pictures; the gain keeps them as dense.
+    gain = np.float32(scene.unit / 1500.0)
     store = [np.zeros(scene.height * scene.width) for _ in range(4)]
     for step in range(steps):
         row, column = _inside(y, scene.height), _inside(x, scene.width)
@@ -98,11 +102,11 @@ def _trace(
         x, y = x + vx / speed * stride, y + vy / speed * stride
         fade = np.float32(np.sin(np.pi * (step + 0.5) / steps))
         _splat(store, x, y, colours, power * fade, scene.shape)
-        if step % 15 == 14:
+        if step % 24 == 23:
             scene.progress.tick()
-    weight += store[3].reshape(scene.shape).astype(np.float32)
+    weight += store[3].reshape(scene.shape).astype(np.float32) * gain
     for channel in range(3):
-        total[..., channel] += store[channel].reshape(scene.shape).astype(np.float32)
+        total[..., channel] += store[channel].reshape(scene.shape).astype(np.float32) * gain
 
 
 def _inside(position: Array, limit: int) -> Array:
@@ -119,8 +123,12 @@ def _splat(
     ok = (left >= 0) & (left < width - 1) & (top >= 0) & (top < height - 1)
     left, top, ax, ay = left[ok], top[ok], (px - left)[ok], (py - top)[ok]
     amount, shades = power[ok], colours[ok]
-    for dy, dx, share in ((0, 0, (1 - ax) * (1 - ay)), (0, 1, ax * (1 - ay)),
-                          (1, 0, (1 - ax) * ay), (1, 1, ax * ay)):
+    for dy, dx, share in (
+        (0, 0, (1 - ax) * (1 - ay)),
+        (0, 1, ax * (1 - ay)),
+        (1, 0, (1 - ax) * ay),
+        (1, 1, ax * ay),
+    ):
         index = (top + dy) * width + left + dx
         part = amount * share
         np.add.at(store[3], index, part)
@@ -134,8 +142,10 @@ def _develop(scene: Scene, total: Array, weight: Array, dark: bool) -> None:
     density = 1.0 - np.exp(-weight * (1.1 if dark else 0.9))
     step = max(1, round(scene.unit * 0.0016))
     soft = blur(density, scene.unit * 0.002)
-    relief = np.clip((soft - np.roll(soft, (step, step), axis=(0, 1))) * 1.6, -0.3, 0.3)
-    lit = np.clip(colour * (1.0 + relief)[..., None] + np.clip(relief, 0, 1)[..., None] * 0.25, 0, 1)
+    relief = np.clip((soft - shifted(soft, step, step)) * 1.6, -0.3, 0.3)
+    lit = np.clip(
+        colour * (1.0 + relief)[..., None] + np.clip(relief, 0, 1)[..., None] * 0.25, 0, 1
+    )
     scene.progress.tick()
     if not dark:
         shadow = blur(density, scene.unit * 0.009)

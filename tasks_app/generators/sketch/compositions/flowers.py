@@ -95,15 +95,22 @@ def _arrange(scene: Scene, rng: Rng) -> list[Bloom]:
         radius = scene.unit * float(rng.uniform(0.1, 0.155) if big else rng.uniform(0.035, 0.08))
         x = scene.width * (0.5 + float(rng.normal(0, 0.19)))
         y = scene.height * (0.4 + float(rng.normal(0, 0.16)))
-        clear = all(
-            np.hypot(x - b.x, y - b.y) > 0.72 * (radius + b.radius) for b in placed
-        )
+        clear = all(np.hypot(x - b.x, y - b.y) > 0.72 * (radius + b.radius) for b in placed)
         if not clear or not radius * 0.5 < x < scene.width - radius * 0.5 or y < radius * 0.8:
             continue
         family = families[int(rng.choice(3, p=[0.6, 0.25, 0.15]))]
         petals = shape if big else int(rng.choice([4, 5, 6]))
-        placed.append(Bloom(x, y, radius, petals, float(rng.random()) * 6.28,
-                            float(rng.uniform(0.62, 1.0)), family))
+        placed.append(
+            Bloom(
+                x,
+                y,
+                radius,
+                petals,
+                float(rng.random()) * 6.28,
+                float(rng.uniform(0.62, 1.0)),
+                family,
+            )
+        )
     return placed
 
 
@@ -115,8 +122,14 @@ def _paint_stems(scene: Scene, blooms: list[Bloom], root: tuple[float, float]) -
         stencil = Stencil(scene.width, scene.height, scale=2)
         sway = scene.unit * float(rng.normal(0, 0.06))
         end = (root[0] + scene.unit * float(rng.normal(0, 0.05)), root[1])
-        path = curve([(bloom.x, bloom.y), (bloom.x * 0.6 + end[0] * 0.4 + sway,
-                      bloom.y * 0.45 + end[1] * 0.55), end], 30)
+        path = curve(
+            [
+                (bloom.x, bloom.y),
+                (bloom.x * 0.6 + end[0] * 0.4 + sway, bloom.y * 0.45 + end[1] * 0.55),
+                end,
+            ],
+            30,
+        )
         stencil.taper(path, scene.unit * 0.004, scene.unit * 0.009)
         for at in rng.integers(8, 26, size=int(rng.integers(1, 4))):
             _leaf(stencil, rng, path[int(at)], scene.unit * float(rng.uniform(0.07, 0.15)))
@@ -149,8 +162,10 @@ def _paint_sprigs(scene: Scene, root: tuple[float, float]) -> None:
     rng = scene.rng("sprigs")
     stencil = Stencil(scene.width, scene.height)
     for _ in range(scene.count(9)):
-        tip = (scene.width * (0.5 + float(rng.normal(0, 0.27))),
-               scene.height * float(rng.uniform(0.08, 0.5)))
+        tip = (
+            scene.width * (0.5 + float(rng.normal(0, 0.27))),
+            scene.height * float(rng.uniform(0.08, 0.5)),
+        )
         path = curve([root, (root[0] * 0.6 + tip[0] * 0.4, scene.height * 0.6), tip], 26)
         stencil.taper(path, scene.unit * 0.003, scene.unit * 0.0012)
         for x, y in path[12::2]:
@@ -181,7 +196,13 @@ def _paint_bloom(scene: Scene, bloom: Bloom, rng: Rng) -> None:
 
 
 def _paint_petal(
-    view: Array, x: Array, y: Array, angle: float, size: float, bloom: Bloom, whorl: int,
+    view: Array,
+    x: Array,
+    y: Array,
+    angle: float,
+    size: float,
+    bloom: Bloom,
+    whorl: int,
     grain: Array,
 ) -> None:
     along = (x * np.cos(angle) + y * np.sin(angle)) / size

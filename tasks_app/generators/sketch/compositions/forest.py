@@ -37,7 +37,9 @@ def _paint_slopes(scene: Scene) -> None:
         t = index / max(1, layers - 1)
         tall = scene.unit * (0.035 + 0.24 * t**2.2)
         base = scene.height * (0.46 + 0.52 * t**1.25)
-        skyline = ridge(scene, f"slope {index}", base, scene.height * 0.17 * (1 - 0.7 * t), 0.9, 0.3)
+        skyline = ridge(
+            scene, f"slope {index}", base, scene.height * 0.17 * (1 - 0.7 * t), 0.9, 0.3
+        )
         mask, top = conifers(scene, f"wood {index}", skyline.line, tall, 0.17 + 0.2 * t, 0.22 * t)
         air = 0.12 + 0.88 * t ** (0.8 + look.mist)
         colour = blend(blend(look.haze, look.far, 0.5), look.near, air)
@@ -145,15 +147,19 @@ def _paint_trunks(scene: Scene, index: int, t: float, light: Array) -> None:
     scene.progress.tick()
 
 
-def _branches(
-    stencil: Stencil, rng: Rng, path: list[tuple[float, float]], wide: float
-) -> None:
+def _branches(stencil: Stencil, rng: Rng, path: list[tuple[float, float]], wide: float) -> None:
     for _ in range(int(rng.integers(2, 6))):
         x, y = path[int(rng.integers(6, len(path)))]
         side = -1 if rng.random() < 0.5 else 1
         reach = wide * float(rng.uniform(3, 8))
-        twig = curve([(x, y), (x + side * reach * 0.5, y - reach * 0.2),
-                      (x + side * reach, y - reach * float(rng.uniform(0.4, 1.0)))], 10)
+        twig = curve(
+            [
+                (x, y),
+                (x + side * reach * 0.5, y - reach * 0.2),
+                (x + side * reach, y - reach * float(rng.uniform(0.4, 1.0))),
+            ],
+            10,
+        )
         stencil.taper(twig, wide * 0.3, wide * 0.05)
 
 
@@ -205,9 +211,7 @@ def _paint_leaves(scene: Scene, index: int, t: float, light: Array, focus: float
         scene.progress.tick()
 
 
-def _leaf_shape(
-    stencil: Stencil, rng: Rng, x: float, y: float, size: float, slim: bool
-) -> None:
+def _leaf_shape(stencil: Stencil, rng: Rng, x: float, y: float, size: float, slim: bool) -> None:
     angle = float(rng.random()) * 6.283
     long, wide = (size * 2.4, size * 0.35) if slim else (size, size * 0.55)
     ax, ay = np.cos(angle) * long, np.sin(angle) * long

@@ -16,7 +16,7 @@ Tile = Callable[[Array, Array, float], Array]
 def paint(scene: Scene) -> None:
     """Paint a geometric composition over the whole canvas."""
     rng = scene.rng("geometry")
-    across = int(rng.integers(4, 7))
+    across = int(rng.integers(5, 9))
     cell = min(scene.width, scene.height) / across
     rows, columns = int(np.ceil(scene.height / cell)), int(np.ceil(scene.width / cell))
     colours, sheet = _inks(scene)
@@ -129,7 +129,17 @@ def _ring(x: Array, y: Array, px: float) -> Array:
 
 
 _MOTIFS: Final[tuple[Tile, ...]] = (
-    _quarter, _quarter, _disc, _half, _triangle, _arcs, _bars, _dots, _leaf, _leaf, _ring,
+    _quarter,
+    _quarter,
+    _disc,
+    _half,
+    _triangle,
+    _arcs,
+    _bars,
+    _dots,
+    _leaf,
+    _leaf,
+    _ring,
 )
 
 

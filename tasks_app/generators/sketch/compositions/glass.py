@@ -3,8 +3,8 @@
 import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, Rng, smoothstep
-from tasks_app.generators.sketch.colour import blend, ramp, shade
-from tasks_app.generators.sketch.noise import profile
+from tasks_app.generators.sketch.colour import blend, ramp, rgb, shade
+from tasks_app.generators.sketch.noise import profile, shifted
 from tasks_app.generators.sketch.scene import Scene
 from tasks_app.generators.sketch.shapes import blur
 
@@ -95,7 +95,7 @@ def _cartoon(scene: Scene, rng: Rng, sites: Array) -> Array:
         colours[below] = shade(tone, 0.06, 1.2)
     disc = distance < 0.13
     if scene.reading.allows("subject.moon" if look.dark else "subject.sun"):
-        colours[disc] = look.light
+        colours[disc] = blend(look.light, rgb("#ffcf5a"), 0.0 if look.dark else 0.4)
     lab_shift = rng.normal(0.0, 0.045, len(sites)).astype(np.float32)
     lifted = colours * (1.0 + lab_shift[:, None] * 2.2)
     return np.clip(_jewel(lifted, look.dark), 0.0, 1.0).astype(np.float32)
@@ -116,7 +116,7 @@ def _paint_panes(scene: Scene, colours: Array, gap: Array, cell: float) -> None:
     light = 0.66 + 0.26 * streak + 0.2 * inner + 0.16 * (sway - 0.5) + 0.12 * (seeds - 0.5)
     scene.pixels[:] = np.clip(colours * light[..., None] * 1.12, 0.0, 1.0)
     step = max(1, round(scene.unit * 0.002))
-    relief = seeds - np.roll(seeds, (step, step), axis=(0, 1))
+    relief = seeds - shifted(seeds, step, step)
     scene.screen(np.clip(relief * 0.7, 0.0, 0.35), scene.look.light)
 
 

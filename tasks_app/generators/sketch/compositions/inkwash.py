@@ -5,7 +5,8 @@ import numpy as np
 from tasks_app.generators.sketch.arrays import Array, Rng, smoothstep
 from tasks_app.generators.sketch.colour import blend, rgb
 from tasks_app.generators.sketch.figures import draw_boat, draw_house, draw_person
-from tasks_app.generators.sketch.land import ridge
+from tasks_app.generators.sketch.land import Ridge, ridge
+from tasks_app.generators.sketch.noise import warp
 from tasks_app.generators.sketch.palette import tint
 from tasks_app.generators.sketch.scene import Scene
 from tasks_app.generators.sketch.shapes import Stencil, curve, soften
@@ -36,7 +37,8 @@ def paint(scene: Scene) -> None:
 
 def _ink(scene: Scene) -> Array:
     names = [name for name in scene.reading.group("colour") if name not in ("white", "gold")]
-    return tint(rgb("#1d2126")[None], names[:1], 0.75)[0]
+    ink: Array = tint(rgb("#1d2126")[None], names[:1], 0.75)[0]
+    return ink
 
 
 def _paint_disc(scene: Scene, rng: Rng) -> None:
@@ -57,9 +59,10 @@ def _paint_disc(scene: Scene, rng: Rng) -> None:
 
 def _paint_range(scene: Scene, index: int, t: float, ink: Array) -> None:
     """Brush one range: dark wet crest, texture strokes down the slope, mist at the foot."""
+    pillars = float(scene.rng("pillars").random())
     tall = scene.height * (0.3 - 0.1 * t)
     base = scene.height * (0.42 + 0.4 * t**1.2)
-    skyline = ridge(scene, f"peaks {index}", base, tall, 0.55 - 0.1 * t, 0.55)
+    skyline = _skyline(scene, index, base, tall, pillars)
     top = skyline.top
     depth = skyline.depth(scene, top)
     rows = depth.shape[0]
@@ -67,7 +70,8 @@ def _paint_range(scene: Scene, index: int, t: float, ink: Array) -> None:
         return
     bleed = (scene.noise(f"bleed {index}", 0.02, 4, rows=rows) - 0.5) * scene.unit * 0.012
     wash = scene.noise(f"tone {index}", 0.3, 5, rows=rows)
-    strokes = scene.noise(f"cun {index}", 0.11, 5, stretch=0.35, ridged=True, rows=rows)
+    strokes = scene.noise(f"cun {index}", 0.09, 5, stretch=0.5, ridged=True, rows=rows)
+    strokes = warp(strokes, wash, wash, scene.unit * 0.06)
     depth = depth + bleed
     edge = smoothstep(-1.5, 2.0, depth)
     crest = np.exp(-np.clip(depth, 0, None) / (0.013 * scene.unit))
@@ -80,6 +84,18 @@ def _paint_range(scene: Scene, index: int, t: float, ink: Array) -> None:
     veil = edge * smoothstep(0.35, 1.3, depth / tall) * (0.55 + 0.35 * scene.look.mist)
     scene.over(np.clip(veil, 0, 0.9), rgb("#f1eada"), top)
     scene.progress.tick()
+
+
+def _skyline(scene: Scene, index: int, base: float, tall: float, pillars: float) -> Ridge:
+    """Return the line of a range: soft hills, or steep pillars as ``pillars`` nears 1."""
+    rng = scene.rng(f"summits {index}")
+    line = ridge(scene, f"peaks {index}", base, tall * 0.7, 0.5, 0.5).line
+    x = scene.xs[0] / scene.width
+    for _ in range(int(rng.integers(1, 4))):
+        focus, share = float(rng.random()), float(rng.uniform(0.3, 0.9))
+        spread = float(rng.uniform(0.05, 0.2)) * (1.3 - pillars)
+        line = line - tall * share * np.exp(-(np.abs((x - focus) / spread) ** (1.4 + 2 * pillars)))
+    return Ridge(line.astype(np.float32))
 
 
 def _paint_accessories(scene: Scene, ink: Array) -> None:
@@ -102,8 +118,11 @@ def _paint_accessories(scene: Scene, ink: Array) -> None:
         draw_boat(stencil, x, y, size)
         for k in range(4):
             far = size * (0.9 + 0.35 * k)
-            stencil.line([(x - far, y + size * 0.12 * (k + 1)), (x + far * 0.5,
-                          y + size * 0.12 * (k + 1))], size * 0.02, 0.35)
+            stencil.line(
+                [(x - far, y + size * 0.12 * (k + 1)), (x + far * 0.5, y + size * 0.12 * (k + 1))],
+                size * 0.02,
+                0.35,
+            )
     scene.multiply(soften(stencil.mask(), scene.unit * 0.0007) * 0.85, ink)
     scene.progress.tick()
 
@@ -171,8 +190,13 @@ def _paint_branch(scene: Scene, ink: Array) -> None:
         turn = float(rng.random()) * 6.28
         for k in range(5):
             angle = turn + k * 1.2566
-            petals.ellipse(bx + np.cos(angle) * size, by + np.sin(angle) * size,
-                           size * 0.8, size * 0.8, float(rng.uniform(0.55, 0.9)))
+            petals.ellipse(
+                bx + np.cos(angle) * size,
+                by + np.sin(angle) * size,
+                size * 0.8,
+                size * 0.8,
+                float(rng.uniform(0.55, 0.9)),
+            )
     scene.over(soften(petals.mask(), scene.unit * 0.0008) * 0.9, rgb("#cc4a4a"))
 
 
@@ -224,8 +248,15 @@ def _paint_seal(scene: Scene, rng: Rng) -> None:
         for column in range(4):
             if rng.random() < 0.5:
                 ax, ay = x + cell * (column + 0.6), y + cell * (row + 0.6)
-                wide, tall = (cell * 1.3, cell * 0.4) if rng.random() < 0.5 else (cell * 0.4, cell * 1.3)
-                ax, ay = min(ax, x + size - wide - cell * 0.4), min(ay, y + size - tall - cell * 0.4)
-                stencil.polygon([(ax, ay), (ax + wide, ay), (ax + wide, ay + tall), (ax, ay + tall)], 0.0)
+                wide, tall = (
+                    (cell * 1.3, cell * 0.4) if rng.random() < 0.5 else (cell * 0.4, cell * 1.3)
+                )
+                ax, ay = (
+                    min(ax, x + size - wide - cell * 0.4),
+                    min(ay, y + size - tall - cell * 0.4),
+                )
+                stencil.polygon(
+                    [(ax, ay), (ax + wide, ay), (ax + wide, ay + tall), (ax, ay + tall)], 0.0
+                )
     worn = smoothstep(0.15, 0.4, scene.noise("seal", 0.008, 3))
     scene.over(stencil.mask() * (0.55 + 0.4 * worn), blend(rgb("#b3261e"), rgb("#d8553f"), 0.3))

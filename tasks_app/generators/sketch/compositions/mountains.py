@@ -4,8 +4,16 @@ import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, smoothstep
 from tasks_app.generators.sketch.colour import blend, shade
-from tasks_app.generators.sketch.figures import paint_figures
-from tasks_app.generators.sketch.land import Ridge, conifers, cover, mirror_water, ridge
+from tasks_app.generators.sketch.figures import paint_boats, paint_figures
+from tasks_app.generators.sketch.land import (
+    Ridge,
+    conifers,
+    cover,
+    drop_shadow,
+    mirror_water,
+    ridge,
+)
+from tasks_app.generators.sketch.noise import profile, shifted
 from tasks_app.generators.sketch.scene import Scene
 from tasks_app.generators.sketch.shapes import blur
 from tasks_app.generators.sketch.sky import Disc, paint_sky
@@ -24,11 +32,12 @@ def paint(scene: Scene) -> None:
         scene.progress.stage(0.25 + 0.5 * (index + 1) / layers)
         _paint_range(scene, index, layers, horizon, waterline, disc)
     _paint_wood(scene, waterline)
+    paint_figures(scene, waterline if lake else int(scene.height * 0.97), mound=True)
     scene.progress.stage(0.9)
     if lake:
         mirror_water(scene, waterline, blend(scene.look.near, scene.look.far, 0.55), 0.9)
         _paint_shore(scene)
-    paint_figures(scene, waterline if lake else int(scene.height * 0.97), afloat=lake)
+        paint_boats(scene, waterline)
 
 
 def _has_lake(scene: Scene, chance: float) -> bool:
@@ -46,7 +55,9 @@ def _paint_range(
     rough = (0.55 + 0.4 * look.energy) * (1.0 - 0.35 * t)
     floor = min(waterline, scene.height)
     base = scene.height * horizon + (floor - scene.height * horizon) * t**1.3 * 0.95
-    tall = min(scene.height * 0.34, scene.unit * 0.42) * (1.0 - 0.62 * t) * (0.7 + 0.5 * look.energy)
+    tall = (
+        min(scene.height * 0.34, scene.unit * 0.42) * (1.0 - 0.62 * t) * (0.7 + 0.5 * look.energy)
+    )
     skyline = _skyline(scene, index, base, tall, t, rough)
     top = skyline.top
     if top >= floor:
@@ -56,6 +67,9 @@ def _paint_range(
     air = 1.0 - (1.0 - t) ** (1.2 - 0.4 * look.mist)
     colour = blend(blend(look.haze, look.far, 0.55 + 0.45 * t), look.near, air)
     relief = _relief(scene, index, skyline, depth, disc)
+    if scene.reading.has("material.paper"):
+        relief *= 0.12
+        drop_shadow(scene, skyline)
     rock = _lit(colour, relief, look.light, 0.17 - 0.08 * t)
     if _snowy(scene) and t < 0.8:
         rock = _with_snow(scene, rock, relief, depth, tall * (0.85 - 0.5 * t), t)
@@ -66,15 +80,15 @@ def _paint_range(
     scene.progress.tick()
 
 
-def _skyline(
-    scene: Scene, index: int, base: float, tall: float, t: float, rough: float
-) -> Ridge:
+def _skyline(scene: Scene, index: int, base: float, tall: float, t: float, rough: float) -> Ridge:
     """Return the line of a range; the far ones rise to a massif somewhere."""
     skyline = ridge(scene, f"range {index}", base, tall, 0.7 - 0.2 * t, rough)
     rng = scene.rng(f"massif {index}")
     focus, spread = float(rng.uniform(0.15, 0.85)), float(rng.uniform(0.12, 0.24))
     place = (scene.xs[0] / scene.width - focus) * scene.width / scene.unit / spread
-    swell = np.exp(-(place**2)) + 0.35 * np.clip(1.0 - np.abs(place), 0.0, None)
+    swell = 0.7 * np.exp(-(np.abs(place) ** 1.5)) + 0.5 * np.clip(1.0 - np.abs(place), 0.0, None)
+    crags = profile(rng, (scene.xs[0] / scene.unit * 9.0).astype(np.float32), 6, ridged=True)
+    swell = swell * (0.72 + 0.5 * crags)
     return Ridge((skyline.line - tall * 0.75 * (1.0 - t) ** 0.7 * swell).astype(np.float32))
 
 
@@ -86,17 +100,21 @@ def _relief(scene: Scene, index: int, skyline: Ridge, depth: Array, disc: Disc |
     """
     rows = depth.shape[0]
     side = -1.0 if disc and disc.x < scene.width / 2 else 1.0
-    wander = scene.noise(f"wander {index}", 0.11, 5, gain=0.55, rows=rows) - 0.5
     below = np.clip(depth, 0.0, None)
-    place = scene.xs - 0.5 + wander * (below * 1.1 + scene.unit * 0.012)
+    zigzag = profile(
+        scene.rng(f"zigzag {index}"), (scene.ys[:rows, 0] / scene.unit * 9.0), 6, gain=0.6
+    )
+    wander = scene.noise(f"wander {index}", 0.05, 5, gain=0.6, rows=rows) - 0.5
+    drift = (zigzag[:, None] - 0.5) * 0.75 * below + wander * (0.35 * below + 0.01 * scene.unit)
+    place = np.clip(scene.xs - 0.5 + drift, 0, scene.width - 1).astype(np.int32)
     light = np.zeros_like(depth)
-    for radius, share in ((0.035, 0.5), (0.01, 0.35)):
+    for radius, share, reach in ((0.03, 0.55, 0.5), (0.009, 0.36, 0.09), (0.003, 0.2, 0.03)):
         slope = np.gradient(blur(skyline.line[None, :], radius * scene.unit)[0]) * side
-        faces = np.tanh(slope * 2.2).astype(np.float32)
-        light += share * faces[np.clip(place, 0, scene.width - 1).astype(np.int32)]
+        fade = np.exp(-below / (reach * scene.unit))
+        light += share * fade * np.tanh(slope * 2.4).astype(np.float32)[place]
     stone = scene.noise(f"stone {index}", 0.09, 5, gain=0.5, stretch=0.8, rows=rows)
     step = max(1, round(scene.unit * 0.006))
-    fine = np.roll(stone, step * int(side), axis=1) - stone
+    fine = shifted(stone, 0, step * int(side)) - stone
     return np.clip(light * 1.25 + fine * 1.6, -1.0, 1.0)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, smoothstep
 from tasks_app.generators.sketch.colour import blend, quick_ramp, rgb, shade
-from tasks_app.generators.sketch.figures import paint_figures
+from tasks_app.generators.sketch.figures import paint_figures, wanted
 from tasks_app.generators.sketch.land import conifers, cover, ridge
 from tasks_app.generators.sketch.noise import warp
 from tasks_app.generators.sketch.palette import tint
@@ -39,7 +39,8 @@ def paint(scene: Scene) -> None:
         if disc:
             paint_disc(scene, disc)
     scene.progress.stage(0.95)
-    if not scene.reading.has("subject.space", "subject.planet") and rng.random() < 0.8:
+    earthly = not scene.reading.has("subject.space", "subject.planet")
+    if wanted(scene) or (earthly and rng.random() < 0.8):
         _paint_land(scene, stops)
 
 
@@ -103,7 +104,10 @@ def _paint_planet(scene: Scene, stops: Array) -> None:
     """Paint a banded planet lit from one side, perhaps ringed."""
     rng = scene.rng("planet")
     radius = scene.unit * float(rng.uniform(0.13, 0.23))
-    cx, cy = scene.width * float(rng.uniform(0.3, 0.7)), scene.height * float(rng.uniform(0.35, 0.65))
+    cx, cy = (
+        scene.width * float(rng.uniform(0.3, 0.7)),
+        scene.height * float(rng.uniform(0.35, 0.65)),
+    )
     tilt = float(rng.uniform(-0.5, 0.5))
     x, y = (scene.xs - cx) / radius, (scene.ys - cy) / radius
     u, v = x * np.cos(tilt) + y * np.sin(tilt), y * np.cos(tilt) - x * np.sin(tilt)
@@ -120,10 +124,10 @@ def _paint_planet(scene: Scene, stops: Array) -> None:
     scene.over(edge, surface * (0.03 + 1.05 * lit**0.8)[..., None])
     scene.progress.tick()
     if rng.random() < 0.7:
-        _paint_ring(scene, u, v, radius, colours[2])
+        _paint_ring(scene, u, v, colours[2])
 
 
-def _paint_ring(scene: Scene, u: Array, v: Array, radius: float, colour: Array) -> None:
+def _paint_ring(scene: Scene, u: Array, v: Array, colour: Array) -> None:
     flat = np.hypot(u, v / 0.26)
     grooves = 0.55 + 0.25 * np.sin(flat * 47.0) + 0.2 * np.sin(flat * 131.0)
     body = smoothstep(1.3, 1.36, flat) * smoothstep(2.2, 2.1, flat) * grooves

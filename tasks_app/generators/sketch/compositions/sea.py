@@ -4,7 +4,7 @@ import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, smoothstep
 from tasks_app.generators.sketch.colour import blend, quick_ramp, rgb, shade
-from tasks_app.generators.sketch.figures import paint_figures
+from tasks_app.generators.sketch.figures import paint_boats, paint_figures
 from tasks_app.generators.sketch.land import cover, ridge
 from tasks_app.generators.sketch.scene import Scene
 from tasks_app.generators.sketch.sky import Disc, paint_sky
@@ -29,7 +29,8 @@ def paint(scene: Scene) -> None:
     _paint_foam(scene, top, crest, distance)
     haze = np.exp(-np.arange(scene.height - top, dtype=np.float32) / (0.012 * scene.unit))
     scene.over(haze[:, None] * np.full_like(scene.xs, 0.5), scene.look.haze, top)
-    paint_figures(scene, top, afloat=True)
+    paint_figures(scene, top + round(0.02 * scene.unit), mound=True)
+    paint_boats(scene, top)
 
 
 def _paint_coast(scene: Scene, horizon: float) -> None:
@@ -80,9 +81,7 @@ def _waves(scene: Scene, top: int) -> tuple[Array, Array, Array, Array]:
     return slope_x * strength, slope_y * strength, height * strength, distance
 
 
-def _paint_water(
-    scene: Scene, top: int, slope: Array, crest: Array, distance: Array
-) -> None:
+def _paint_water(scene: Scene, top: int, slope: Array, crest: Array, distance: Array) -> None:
     """Colour the water: the sky it mirrors by slope, its own depth where it leans to us."""
     look = scene.look
     deep = blend(shade(look.sky[0], -0.16), look.near, 0.3)
