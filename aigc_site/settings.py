@@ -31,7 +31,8 @@ INSECURE_HTTP = env.boolean("DARKROOM_INSECURE_HTTP", False)
 _public = urlsplit(PUBLIC_URL)
 if _public.path or _public.query:
     raise ImproperlyConfigured("DARKROOM_PUBLIC_URL has a path: set it to scheme and host only.")
-if _public.scheme != "https" and not (INSECURE_HTTP or DEBUG):
+_LOOPBACK = _public.hostname in ("127.0.0.1", "localhost", "::1")
+if _public.scheme != "https" and not (INSECURE_HTTP or DEBUG or _LOOPBACK):
     raise ImproperlyConfigured(
         "DARKROOM_PUBLIC_URL is not https: set it to https://…, or set DARKROOM_INSECURE_HTTP=1 "
         "if this service is only reached over a network that you trust."

@@ -19,6 +19,7 @@ from django.db import close_old_connections, connection
 from redis.exceptions import RedisError
 from rq.job import Job
 from rq.queue import Queue
+from rq.serializers import JSONSerializer
 from rq.worker import SimpleWorker
 from rq.worker.base import WorkerStatus
 
@@ -59,6 +60,7 @@ class Worker(SimpleWorker):
             name=name,
             connection=bells.connection(),
             worker_ttl=30,
+            serializer=JSONSerializer,
             maintenance_interval=86_400,
             log_job_description=False,
         )

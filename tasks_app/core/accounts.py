@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from tasks_app.models import Account, Plan
+from tasks_app.models import Account, Plan, new_id
 
 T = TypeVar("T")
 
@@ -45,8 +45,16 @@ def account_of(user: AbstractBaseUser) -> Account:
 
 
 def default_plan() -> Plan:
-    """Return the plan of new users; a migration makes it, staff may change it."""
-    return Plan.objects.get(is_default=True)
+    """Return the plan of new users: a migration makes it, staff may change it.
+
+    Should staff have left no plan as the default, one with the default numbers is made:
+    nobody must be locked out by that.
+    """
+    found = Plan.objects.filter(is_default=True).first()
+    if found is not None:
+        return found
+    plan, _ = Plan.objects.get_or_create(is_default=True, defaults={"name": f"default {new_id()}"})
+    return plan
 
 
 def _first(own: T | None, plan: T) -> T:

@@ -73,3 +73,9 @@ def _parsed(data: dict[str, Any]) -> Figures:
     generators = {name: GeneratorFigures(**one) for name, one in data.pop("generators").items()}
     tags = [(float(tag), int(rank)) for tag, rank in data.pop("tags")]
     return Figures(**data, generators=generators, tags=tags)
+
+
+def clear_cache() -> None:
+    """Forget what this process knows (tests)."""
+    with _lock:
+        _cache.clear()
