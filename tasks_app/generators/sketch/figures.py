@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+
 from tasks_app.generators.sketch.arrays import Array
 from tasks_app.generators.sketch.colour import blend, rgb, shade
 from tasks_app.generators.sketch.scene import Scene
@@ -22,16 +24,21 @@ def paint_boats(scene: Scene, water: int) -> None:
         _paint(scene, "boat", x, foot, scene.unit * 0.085)
 
 
-def paint_figures(scene: Scene, ground: int, *, mound: bool = False) -> None:
-    """Stand the figures asked for on the row ``ground``, on a ``mound`` where there is none."""
+def paint_figures(scene: Scene, ground: int | Array, *, mound: bool = False) -> None:
+    """Stand the figures asked for on ``ground``, a row or a row for every column.
+
+    With ``mound`` each gets a low bank to stand on, for where there is only water.
+    """
+    rows = np.broadcast_to(np.asarray(ground), (scene.width,))
     rng = scene.rng("figures")
     places = 0.2 + 0.6 * rng.random(len(_STANDING))
     for (name, size), place in zip(_STANDING.items(), places, strict=True):
         if scene.reading.has(f"subject.{name}"):
             x, tall = float(place) * scene.width, size * scene.unit
+            foot = float(rows[int(x)])
             if mound:
-                _paint_mound(scene, x, ground, tall)
-            _paint(scene, name, x, ground - tall * 0.1 * mound, tall)
+                _paint_mound(scene, x, foot, tall)
+            _paint(scene, name, x, foot - tall * (0.1 if mound else -0.03), tall)
 
 
 def _paint(scene: Scene, name: str, x: float, foot: float, size: float) -> None:
@@ -42,7 +49,7 @@ def _paint(scene: Scene, name: str, x: float, foot: float, size: float) -> None:
         _light_window(scene, x, foot, size)
 
 
-def _paint_mound(scene: Scene, x: float, ground: int, size: float) -> None:
+def _paint_mound(scene: Scene, x: float, ground: float, size: float) -> None:
     """Put a low bank under a figure that would stand in the water."""
     stencil = Stencil(scene.width, scene.height, scale=2)
     left, right = (x - size * 2.6, ground + 1.0), (x + size * 3.0, ground + 1.0)

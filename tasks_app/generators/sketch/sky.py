@@ -79,6 +79,7 @@ def paint_disc(scene: Scene, disc: Disc) -> None:
     for reach, strength in ((14.0, 0.35), (5.0, 0.35), (2.2, 0.3)):
         glow = np.exp(-distance / (disc.radius * reach) * 2.2) * strength
         scene.screen(glow, warm if reach > 3 else light)
+        scene.progress.tick()
     cover = np.clip(disc.radius - distance + 0.5, 0.0, 1.0)
     if disc.kind == "moon":
         _paint_moon(scene, disc, cover)

@@ -20,6 +20,7 @@ def paint(scene: Scene) -> None:
     scene.progress.stage(0.3)
     paint_sky(scene, water / scene.height * 0.98)
     _paint_glow(scene, water)
+    scene.progress.tick()
     layers = 4
     for index in range(layers):
         scene.progress.stage(0.3 + 0.4 * (index + 1) / layers)

@@ -21,8 +21,9 @@ def paint(scene: Scene) -> None:
     layers = scene.count(6)
     for index in range(layers):
         scene.progress.stage(0.35 + 0.6 * (index + 1) / layers)
-        _paint_dune(scene, index, index / max(1, layers - 1), horizon, side)
-    paint_figures(scene, int(scene.height * (horizon + 0.3)))
+        crest = _paint_dune(scene, index, index / max(1, layers - 1), horizon, side)
+        if index == layers // 2:
+            paint_figures(scene, crest)
 
 
 def _sand(scene: Scene, t: float) -> tuple[Array, Array]:
@@ -36,18 +37,18 @@ def _sand(scene: Scene, t: float) -> tuple[Array, Array]:
     return blend(lit, look.haze, air), blend(shadow, look.haze, air)
 
 
-def _paint_dune(scene: Scene, index: int, t: float, horizon: float, side: float) -> None:
-    """Paint one dune: its crest line, and the ridge that winds down from it to the front."""
+def _paint_dune(scene: Scene, index: int, t: float, horizon: float, side: float) -> Array:
+    """Paint one dune and the ridge that winds down to the front; return its crest (y in px)."""
     rng = scene.rng(f"dune {index}")
     tall = scene.unit * (0.05 + 0.16 * t)
     base = scene.height * (horizon + 0.015 + (0.93 - horizon) * t**1.5)
     x = (scene.xs[0] / scene.unit * (1.5 - 0.8 * t)).astype(np.float32)
     form = profile(rng, x, 2, gain=0.25)
     crest = 1.0 - np.abs(2.0 * profile(rng, x * 1.3, 1) - 1.0)
-    line = base - tall * (0.55 * form + 0.75 * crest - 0.35)
+    line: Array = base - tall * (0.55 * form + 0.75 * crest - 0.35)
     top = max(0, int(line.min()) - 1)
     if top >= scene.height:
-        return
+        return line
     depth = scene.ys[top:] - line[None, :]
     lit, shadow = _sand(scene, t)
     light = _facing(scene, line, depth, index, side, tall)
@@ -57,6 +58,7 @@ def _paint_dune(scene: Scene, index: int, t: float, horizon: float, side: float)
     rim = np.exp(-((depth / (0.0022 * scene.unit)) ** 2)) * 0.5 * (depth > -1)
     scene.over(rim * (0.3 + 0.7 * t), blend(lit, scene.look.light, 0.6), top)
     scene.progress.tick()
+    return line
 
 
 def _facing(scene: Scene, line: Array, depth: Array, index: int, side: float, tall: float) -> Array:

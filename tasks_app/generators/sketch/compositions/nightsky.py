@@ -147,4 +147,4 @@ def _paint_land(scene: Scene, stops: Array) -> None:
         if index and scene.reading.allows("subject.forest"):
             mask, top = conifers(scene, "firs", skyline.line, scene.unit * 0.055, 0.3, 0.35)
             scene.over(mask, colour, top)
-    paint_figures(scene, int(scene.height * 0.95))
+    paint_figures(scene, skyline.line)
