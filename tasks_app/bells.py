@@ -36,7 +36,7 @@ def connection() -> Redis:
 
 def waiting(pool: str) -> int:
     """Return how many bells of a pool nobody has heard yet (the raw length of the list)."""
-    return int(connection().llen(queue(pool).key))  # type: ignore[arg-type]
+    return int(connection().llen(queue(pool).key))
 
 
 def ring(pool: str, times: int = 1) -> int:

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import psutil
 from django.db import close_old_connections, connection
@@ -109,11 +109,11 @@ class Worker(SimpleWorker):
         if self._worn_out():
             self._stop_requested = True
 
-    def work(self, *args: Any, **kwargs: Any) -> bool:
+    def serve(self, *, burst: bool = False) -> None:
         """Work until told to stop, giving signs of life."""
         threading.Thread(target=self._live, name="signs-of-life", daemon=True).start()
         try:
-            return super().work(*args, with_scheduler=False, **kwargs)
+            self.work(burst=burst, logging_level=None)
         finally:
             self._ending.set()
             self._say_goodbye()
@@ -126,7 +126,7 @@ class Worker(SimpleWorker):
         if not self._ending.is_set():
             self._ending.set()
             threading.Thread(target=self._drain, name="drain", daemon=True).start()
-        super().request_stop(signum, frame)
+        super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
         """Second signal: the current generation stops at its next step."""

@@ -149,9 +149,7 @@ class Service:
 
     def outputs(self) -> dict[str, str]:
         """Return what each process printed."""
-        return {
-            path.name: path.read_text(errors="replace") for path in self.folder.glob("*-*.log")
-        }
+        return {path.name: path.read_text(errors="replace") for path in self.folder.glob("*-*.log")}
 
 
 def kill_group(child: "subprocess.Popen[Any]") -> None:

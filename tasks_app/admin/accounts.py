@@ -75,6 +75,4 @@ class ApiKeyAdmin(admin.ModelAdmin[ApiKey]):
         for key in queryset.filter(revoked_at__isnull=True):
             credentials.revoke(key)
             count += 1
-        self.message_user(
-            request, ngettext("%d key revoked.", "%d keys revoked.", count) % count
-        )
+        self.message_user(request, ngettext("%d key revoked.", "%d keys revoked.", count) % count)

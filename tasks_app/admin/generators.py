@@ -21,7 +21,22 @@ class GeneratorForm(forms.ModelForm[Generator]):
 
     class Meta:
         model = Generator
-        exclude = ("created_at", "updated_at")
+        fields = (
+            "name",
+            "title",
+            "description",
+            "adapter",
+            "settings",
+            "kind",
+            "pool",
+            "max_running",
+            "timeout_seconds",
+            "expected_seconds",
+            "failure_budget",
+            "fallback",
+            "paused",
+            "enabled",
+        )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

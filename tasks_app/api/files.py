@@ -61,9 +61,7 @@ def _content(key: str) -> HttpResponseBase:
     return FileResponse(store.storage().open(key, "rb"))
 
 
-def _describe(
-    response: HttpResponseBase, artifact: Artifact, media_type: str, link: Link
-) -> None:
+def _describe(response: HttpResponseBase, artifact: Artifact, media_type: str, link: Link) -> None:
     """Set headers that make a browser show the file and nothing else with it."""
     extension = store.EXTENSIONS[media_type]
     name = f"darkroom-{artifact.task_id}-{artifact.position}.{extension}"

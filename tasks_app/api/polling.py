@@ -58,9 +58,7 @@ def poll(request: HttpRequest, task_id: UUID) -> HttpResponse:
 def _answer(request: HttpRequest, found: queries.View) -> HttpResponse:
     fresh = found.etag in request.headers.get("If-None-Match", "")
     body = b"" if fresh else orjson.dumps(found.document)
-    response = HttpResponse(
-        body, status=304 if fresh else 200, content_type="application/json"
-    )
+    response = HttpResponse(body, status=304 if fresh else 200, content_type="application/json")
     response["ETag"] = found.etag
     response["Cache-Control"] = "private, no-cache"
     if found.retry_after is not None:

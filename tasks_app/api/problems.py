@@ -93,8 +93,7 @@ def _refusal(error: Refusal, request: object) -> Response:
     errors = None
     if isinstance(error, Invalid) and error.errors:
         errors = [
-            {"pointer": one.pointer, "detail": one.detail, "code": one.code}
-            for one in error.errors
+            {"pointer": one.pointer, "detail": one.detail, "code": one.code} for one in error.errors
         ]
     more: dict[str, Any] = {}
     headers: dict[str, str] = {}

@@ -78,9 +78,7 @@ class Retry(APIView):
             problems.add(f"/{name}", "Unknown field.", "unknown_field")
         key = wishes.idempotency_key(body, request.headers.get("Idempotency-Key"), problems)
         problems.raise_if_any()
-        outcome = submission.resubmit(
-            user_of(request), task, key, request_id(request._request)
-        )
+        outcome = submission.resubmit(user_of(request), task, key, request_id(request._request))
         return _submitted(outcome, request.user.pk)
 
 

@@ -60,15 +60,11 @@ def wish(body: Any, header_key: str | None, request_id: str) -> Wish:
     return read
 
 
-def idempotency_key(
-    body: Mapping[str, Any], header: str | None, problems: Problems
-) -> str | None:
+def idempotency_key(body: Mapping[str, Any], header: str | None, problems: Problems) -> str | None:
     """Return the key of header or body. Raises ``BadRequest`` if they differ."""
     key = body.get("idempotency_key")
     if key is not None and (not isinstance(key, str) or not _KEY.fullmatch(key)):
-        problems.add(
-            "/idempotency_key", "Give 1 to 255 visible ASCII characters.", "invalid_key"
-        )
+        problems.add("/idempotency_key", "Give 1 to 255 visible ASCII characters.", "invalid_key")
         return None
     if header is None:
         return key
@@ -164,9 +160,7 @@ def _ids(text: str, problems: Problems) -> list[UUID]:
 def _states(text: str | None, problems: Problems) -> tuple[State, ...]:
     names = [name for name in (text or "").split(",") if name]
     if any(name not in list(State) for name in names):
-        problems.add(
-            "/status", "Give states among: " + ", ".join(State) + ".", "not_a_choice"
-        )
+        problems.add("/status", "Give states among: " + ", ".join(State) + ".", "not_a_choice")
         return ()
     return tuple(State(name) for name in names)
 

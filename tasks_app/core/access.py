@@ -8,9 +8,7 @@ from tasks_app.models import Artifact, Event, Task
 
 def own_task(task_id: UUID, owner_id: int) -> Task:
     """Return a task of this owner. Raises ``NotFound``."""
-    found = (
-        Task.objects.select_related("generator").filter(pk=task_id, owner_id=owner_id).first()
-    )
+    found = Task.objects.select_related("generator").filter(pk=task_id, owner_id=owner_id).first()
     if found is None:
         raise NotFound("There is no such task.")
     return found

@@ -129,9 +129,7 @@ def holder_of(attempt: Attempt) -> slots.Holder:
 
 
 def _start(candidate: slots.Candidate, claim_id: UUID, worker: str) -> Claim | None:
-    holder = slots.Holder(
-        claim_id, candidate.task_id, candidate.generator_id, candidate.owner_id
-    )
+    holder = slots.Holder(claim_id, candidate.task_id, candidate.generator_id, candidate.owner_id)
     begun = time.monotonic()
     with transaction.atomic():
         claim = _commit(holder, worker)

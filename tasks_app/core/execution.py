@@ -103,5 +103,3 @@ def _halt(claim: Claim, reason: Reason) -> Callable[[], bool]:
         return False
 
     return end
-
-

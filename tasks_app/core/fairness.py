@@ -11,7 +11,7 @@ is account, flow, task, attempt, everywhere.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -58,7 +58,7 @@ RETURNING id, last_tag
 
 def enter(generator: Generator, owner_id: int, priority: Priority, weighted: float) -> Place:
     """Give a new task its place; locks the flow until the transaction ends."""
-    values = {
+    values: dict[str, Any] = {
         "id": new_id(),
         "pool": generator.pool,
         "generator": generator.pk,

@@ -62,9 +62,7 @@ def interrupted(attempt: Attempt) -> bool:
         task = _task_of(attempt)
         moved = False
         if task is not None:
-            decision = after_interruption(
-                attempts=task.attempt_number, cap=conf.get().max_attempts
-            )
+            decision = after_interruption(attempts=task.attempt_number, cap=conf.get().max_attempts)
             moved = _follow(task, decision, "", spent=0, reason="worker stopped")
         _end(attempt, Outcome.INTERRUPTED if moved else Outcome.REVOKED)
     _settled(attempt)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
@@ -64,20 +64,22 @@ def _errors(
 
 def _field_errors(error: ValidationError, base: str) -> Iterator[FieldError]:
     path = base + "".join(f"/{_escape(part)}" for part in error.absolute_path)
+    # What the library fills in while validating; its types allow for errors made by hand.
     keyword = str(error.validator)
+    value, instance = cast("Any", error.validator_value), cast("Any", error.instance)
     if keyword == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
+        missing = [name for name in value if name not in instance]
         yield from (FieldError(f"{path}/{_escape(n)}", "Required.", "required") for n in missing)
     elif keyword == "additionalProperties":
-        known = error.schema.get("properties", {})
-        extra = [name for name in error.instance if name not in known][:_MAX_ERRORS]
+        known = cast("Mapping[str, Any]", error.schema).get("properties", {})
+        extra = [name for name in instance if name not in known][:_MAX_ERRORS]
         yield from (
             FieldError(f"{path}/{_escape(name)}", "Unknown field.", "unknown_field")
             for name in extra
         )
     else:
         sentence, code = _SENTENCES.get(keyword, ("Does not fit the schema.", "invalid"))
-        yield FieldError(path, sentence.format(value=_shown(error.validator_value)), code)
+        yield FieldError(path, sentence.format(value=_shown(value)), code)
 
 
 # The sentences never repeat the value: it may be two megabytes long, or private.

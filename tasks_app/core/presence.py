@@ -75,11 +75,12 @@ def _position(body: dict[str, Any], figures: Figures | None) -> int | None:
     place = bisect_left(tags, body["tag"])
     if place >= len(tags):
         return figures.pending + 1
+    own = float(body["tag"])
     rank = figures.tags[place][1]
-    if place == 0 or tags[place] == body["tag"]:
+    if place == 0 or tags[place] == own:
         return rank + 1
     before_tag, before_rank = figures.tags[place - 1]
-    part = (body["tag"] - before_tag) / (tags[place] - before_tag)
+    part = (own - before_tag) / (tags[place] - before_tag)
     return round(before_rank + part * (rank - before_rank)) + 1
 
 

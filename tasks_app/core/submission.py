@@ -160,7 +160,9 @@ def _count(values: Mapping[str, Any]) -> int:
 def _offered(name: str) -> Generator:
     found = Generator.objects.filter(name=name, enabled=True).first()
     if found is None:
-        raise Invalid([FieldError("/generator", "There is no such generator.", "unknown_generator")])
+        raise Invalid(
+            [FieldError("/generator", "There is no such generator.", "unknown_generator")]
+        )
     return found
 
 
@@ -185,7 +187,7 @@ def _take_key(user: AbstractBaseUser, wish: Wish, task_id: UUID) -> Submission |
     lifetime = timedelta(hours=conf.get().idempotency_hours)
     key = IdempotencyKey(
         user_id=user.pk,
-        key=wish.idempotency_key,
+        key=wish.idempotency_key or "",
         fingerprint=wish.fingerprint(),
         task_id=task_id,
         created_at=now,
@@ -243,9 +245,7 @@ def _check_open(user: AbstractBaseUser, limits: accounts.Limits) -> None:
 
 
 def _check_rate(account: Account, limits: accounts.Limits, now: datetime) -> None:
-    verdict = rates.conform(
-        account.submit_tat, now, limits.submit_interval, limits.submit_burst
-    )
+    verdict = rates.conform(account.submit_tat, now, limits.submit_interval, limits.submit_burst)
     if not verdict.allowed:
         raise TooMany(
             f"You may submit one task every {limits.submit_interval:g} seconds, "

@@ -149,7 +149,7 @@ def _scopes(holder: Holder) -> list[str]:
 
 
 def _now(redis: Redis) -> str:
-    seconds, micros = cast("tuple[int, int]", redis.time())
+    seconds, micros = redis.time()
     return f"({seconds * 1000 + micros // 1000}"
 
 

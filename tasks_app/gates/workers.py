@@ -1,7 +1,5 @@
 """Signs of life of workers, per pool."""
 
-from typing import cast
-
 from redis import Redis
 
 from tasks_app.gates import keys
@@ -29,9 +27,9 @@ def gone(pool: str, name: str, redis: Redis) -> None:
 def count(pool: str) -> int:
     """Return how many workers of the pool gave a sign of life lately."""
     redis = client()
-    return int(cast("int", redis.zcount(keys.workers(pool), _now(redis), "+inf")))
+    return int(redis.zcount(keys.workers(pool), _now(redis), "+inf"))
 
 
 def _now(redis: Redis) -> float:
-    seconds, micros = cast("tuple[int, int]", redis.time())
+    seconds, micros = redis.time()
     return seconds + micros / 1e6

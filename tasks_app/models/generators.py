@@ -17,9 +17,7 @@ class Generator(models.Model):
     """One offering: which adapter, with which settings, for which workers, within which limits."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    name = models.CharField(
-        _("name"), max_length=63, unique=True, validators=[_name_validator]
-    )
+    name = models.CharField(_("name"), max_length=63, unique=True, validators=[_name_validator])
     title = models.CharField(_("title"), max_length=120)
     description = models.TextField(_("description"), blank=True)
     adapter = models.CharField(_("adapter"), max_length=63)

@@ -150,9 +150,7 @@ class Task(models.Model):
                 condition=Q(state="pending", not_before__isnull=False),
                 name="task_not_before",
             ),
-            models.Index(
-                fields=("give_up_at",), condition=Q(state="pending"), name="task_give_up"
-            ),
+            models.Index(fields=("give_up_at",), condition=Q(state="pending"), name="task_give_up"),
             models.Index(
                 fields=("deadline_at",), condition=Q(state="running"), name="task_deadline"
             ),

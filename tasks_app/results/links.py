@@ -5,6 +5,7 @@ anybody who holds it may follow until it ends (five minutes by default).
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.core import signing
@@ -32,7 +33,7 @@ def sign(link: Link) -> str:
 def read(token: str) -> Link | None:
     """Return what a token opens, or None when it is forged or too old."""
     try:
-        value = signing.loads(token, salt=_SALT, max_age=conf.get().link_seconds)
+        value = signing.loads(token, salt=_SALT, max_age=timedelta(seconds=conf.get().link_seconds))
         artifact_id, thumbnail, download = value
         return Link(UUID(artifact_id), bool(thumbnail), bool(download))
     except (signing.BadSignature, ValueError, TypeError):

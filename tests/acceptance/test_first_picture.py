@@ -1,7 +1,9 @@
 """From prompt to picture, over HTTP, with a real server, worker and ticker."""
 
 import io
+from typing import Any
 
+import httpx
 from PIL import Image
 
 from tests.acceptance.conftest import Running
@@ -19,6 +21,7 @@ def test_submit_poll_download_and_replay(running: Running) -> None:
         assert task["status"] == "pending"
 
         done = eventually(lambda: _ended(client, task["links"]["self"]))
+        assert done is not None
         assert done["status"] == "success", done
         (artifact,) = done["result"]["artifacts"]
         file = client.get(artifact["url"], follow_redirects=True)
@@ -41,6 +44,6 @@ def test_submit_poll_download_and_replay(running: Running) -> None:
         assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
-def _ended(client: object, path: str) -> dict | None:
-    task = client.get(path).json()
+def _ended(client: httpx.Client, path: str) -> dict[str, Any] | None:
+    task: dict[str, Any] = client.get(path).json()
     return task if task["status"] in ("success", "failed", "timeout") else None

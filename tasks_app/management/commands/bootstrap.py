@@ -46,8 +46,8 @@ def _create() -> dict[str, str]:
     ensure_sketch()
     users = get_user_model().objects
     admin_password, password = secrets.token_urlsafe(12), secrets.token_urlsafe(12)
-    staff = users.create_superuser(ADMIN, password=admin_password)  # type: ignore[attr-defined]
-    user = users.create_user(USER, password=password)  # type: ignore[attr-defined]
+    staff = users.create_superuser(ADMIN, password=admin_password)
+    user = users.create_user(USER, password=password)
     for one in (staff, user):
         accounts.account_of(one)
     _, key = credentials.create(user, "first run")

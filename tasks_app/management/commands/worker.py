@@ -25,4 +25,4 @@ class Command(BaseCommand):
             worker = Worker(options["pool"])
         except RedisError as error:
             raise CommandError(f"REDIS_URL: cannot reach Redis: {error}") from error
-        worker.work(burst=options["burst"])
+        worker.serve(burst=options["burst"])
