@@ -52,7 +52,7 @@ lint: export DARKROOM_INSECURE_HTTP = 1
 lint: dev
 	$(VENV)/python -m ruff check .
 	$(VENV)/python -m ruff format --check .
-	$(VENV)/python -m mypy aigc_site tasks_app tests
+	$(VENV)/python -m mypy
 	$(VENV)/lint-imports
 
 lock: dev

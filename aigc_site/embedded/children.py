@@ -49,6 +49,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
+        """Whether it runs, as far as the last `reap` could see."""
         return self.process is not None
 
     def start(self) -> None:

@@ -52,7 +52,7 @@ def _works() -> bool:
 
 
 def _make() -> None:
-    print(f"Making .venv with Python {sys.version.split()[0]}", flush=True)
+    _say(f"making .venv with Python {sys.version.split()[0]}")
     try:
         if VENV.is_symlink() or VENV.is_file():
             VENV.unlink()
@@ -69,8 +69,8 @@ def _make() -> None:
 
 
 def _install(wanted: Path) -> None:
-    """pip install, with a mark that stays if it is killed."""
-    print(f"Installing {wanted.relative_to(ROOT)} into .venv", flush=True)
+    """Pip install, with a mark that stays if it is killed."""
+    _say(f"installing {wanted.relative_to(ROOT)} into .venv")
     UNFINISHED.touch()
     arguments = ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
     arguments += ["--require-hashes", "-r", str(wanted)]
@@ -91,6 +91,11 @@ def _pip() -> "list[str]":
     )
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(f"darkroom: {line}\n")
+    sys.stdout.flush()
+
+
 def _run(command: "list[str]", quiet: bool = False) -> int:
     output = subprocess.DEVNULL if quiet else None
     done = subprocess.run(
@@ -103,7 +108,6 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1])
     except CannotInstall as problem:
-        print(f"darkroom: {problem}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(f"darkroom: {problem}")
     except KeyboardInterrupt:
         sys.exit(130)

@@ -74,6 +74,6 @@ def kill_holders(path: Path) -> int:
 
 def _holds(process: psutil.Process, path: Path) -> bool:
     try:
-        return any(os.path.samefile(file.path, path) for file in process.open_files())
+        return any(path.samefile(file.path) for file in process.open_files())
     except (psutil.Error, OSError):
         return False

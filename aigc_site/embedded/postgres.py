@@ -70,10 +70,12 @@ class Postgres:
 
     @property
     def lock(self) -> Path:
+        """The file that every process of the server holds locked."""
         return self.home / "lock"
 
     @property
     def url(self) -> str:
+        """Where clients reach it, password included."""
         host = quote(str(self.sockets), safe="")
         return f"postgresql://{ROLE}:{quote(self.password, safe='')}@{host}/{DATABASE}"
 
@@ -125,7 +127,7 @@ def prepare(
 
 
 def _create_cluster(server: Postgres, lock: int) -> None:
-    """initdb into a draft folder that gets its name when it is complete."""
+    """Initdb into a draft folder that gets its name when it is complete."""
     draft = server.home / "draft"
     shutil.rmtree(draft, ignore_errors=True)
     _run(

@@ -41,7 +41,7 @@ def choose_home(data: Path) -> tuple[Path, str | None]:
 
 def _outside(data: Path, identity: Identity) -> Path:
     """A new folder where only root, or at worst everybody with a sticky bit, writes."""
-    for parent in (Path("/var/lib"), Path("/var/tmp")):
+    for parent in (Path("/var/lib"), Path("/var/tmp")):  # noqa: S108 - the name is random
         if os.access(parent, os.W_OK) and places.may(identity, "-x", parent):
             # Not named after DATA: when DATA is removed or moved, and a new one made in its
             # place, that must neither find nor touch the files of the old one.

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
+from urllib.parse import urlsplit
 
 from aigc_site.embedded import EmbeddedError, locks, places, postgres, postgres_home, valkey
 from aigc_site.embedded.children import Program, Stage
@@ -47,6 +48,7 @@ class Options:
 
     @property
     def address(self) -> str:
+        """The URL of what it listens on."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
@@ -98,7 +100,7 @@ def _options(parsed: Mapping[str, object]) -> Options:
     if not 1 <= workers <= 64:
         raise EmbeddedError(f"{workers} workers are not between 1 and 64: choose another number.")
     data = Path(str(parsed["data"])).expanduser()
-    data = Path(os.path.abspath(data))  # unlike resolve(), a link to DATA stays a link
+    data = Path(os.path.abspath(data))  # noqa: PTH100 - unlike resolve() it keeps a link
     return Options(str(parsed["host"]), port, data, workers, bool(parsed["stop_with_parent"]))
 
 
@@ -173,10 +175,12 @@ def _serve(options: Options, parent: int | None) -> None:
         environment = _environment(options, *_start_servers(m, options.data))
         _set_up(m, options, environment)
         _start_service(m, options, environment)
-        while not m.wait_for(lambda: _ready(options), _READY_SECONDS, step=0.1):
+        url = environment["DARKROOM_PUBLIC_URL"]
+        host = urlsplit(url).netloc
+        while not m.wait_for(lambda: _ready(options, host), _READY_SECONDS, step=0.1):
             say(f"not ready after {_READY_SECONDS} s; the logs are in {options.data / 'logs'}")
         took = time.monotonic() - started
-        say(f"ready at {environment['DARKROOM_PUBLIC_URL']} after {took:.1f} s (Ctrl-C stops it)")
+        say(f"ready at {url} after {took:.1f} s (Ctrl-C stops it)")
         m.run_forever()
     say("stopped")
 
@@ -291,12 +295,13 @@ def _manage(environment: Mapping[str, str], *arguments: str) -> Command:
     return Command([sys.executable, ROOT / "manage.py", *arguments], env=environment, cwd=ROOT)
 
 
-def _ready(options: Options) -> bool:
-    """Whether /readyz answers 200 at our own address."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(options.host, options.host)
+def _ready(options: Options, public: str) -> bool:
+    """Whether /readyz answers 200 at our own address. `public` is a Host that is allowed."""
+    everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what the operator chose
+    host = everywhere.get(options.host, options.host)
     connection = http.client.HTTPConnection(host, options.port, timeout=2)
     try:
-        connection.request("GET", "/readyz", headers={"Host": f"127.0.0.1:{options.port}"})
+        connection.request("GET", "/readyz", headers={"Host": public})
         return connection.getresponse().status == http.client.OK
     except (OSError, http.client.HTTPException):
         return False

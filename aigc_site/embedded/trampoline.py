@@ -46,7 +46,7 @@ def main() -> None:
     if os.getppid() != parent:
         os._exit(0)
     try:
-        os.execv(sys.argv[2], sys.argv[2:])
+        os.execv(sys.argv[2], sys.argv[2:])  # noqa: S606 - a shell is not wanted
     except OSError as error:
         sys.stderr.write(f"{sys.argv[2]}: {error.strerror}\n")
         sys.exit(127)

@@ -46,14 +46,17 @@ class Valkey:
 
     @property
     def lock(self) -> Path:
+        """The file that every process of the server holds locked."""
         return self.home / "lock"
 
     @property
     def socket(self) -> Path:
+        """The socket it listens on."""
         return self.sockets / _SOCKET
 
     @property
     def url(self) -> str:
+        """Where clients reach it, password included."""
         return f"unix://:{quote(self.password, safe='')}@{quote(str(self.socket))}?db=0"
 
     def command(self, lock: int) -> Command:

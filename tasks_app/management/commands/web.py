@@ -40,7 +40,7 @@ class Command(BaseCommand):
             options["host"], options["port"], options["workers"], options["threads"]
         )
         self.stdout.flush()
-        os.execv(sys.executable, [sys.executable, *arguments])
+        os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - no shell wanted
 
 
 def granian_arguments(host: str, port: int, workers: int, threads: int) -> list[str]:
