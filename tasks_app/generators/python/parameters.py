@@ -42,7 +42,9 @@ def check(settings: Mapping[str, Any]) -> None:
 def _check_properties(properties: Mapping[str, Any], required: frozenset[str]) -> None:
     for name, property_schema in properties.items():
         if not isinstance(property_schema, dict):
-            raise InvalidSettings(f'The parameter {name!r} must be an object such as {{"type": …}}.')
+            raise InvalidSettings(
+                f'The parameter {name!r} must be an object such as {{"type": …}}.'
+            )
         if "default" not in property_schema:
             if name in required:
                 continue

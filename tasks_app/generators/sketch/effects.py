@@ -79,8 +79,10 @@ def snow(scene: Scene) -> None:
 def bloom(scene: Scene, strength: float) -> None:
     """Let bright parts spill light around them."""
     bright = scene.pixels * smoothstep(0.5, 0.95, scene.pixels.max(axis=-1))[..., None]
+    scene.progress.tick()
     halo = blur(bright, scene.unit * 0.022, scene.progress.tick)
     scene.pixels += strength * halo * (1.0 - np.minimum(scene.pixels, 1.0))
+    scene.progress.tick()
 
 
 def watercolour(scene: Scene) -> None:
@@ -90,12 +92,14 @@ def watercolour(scene: Scene) -> None:
     scene.pixels[:] = warp(scene.pixels, bend, other, scene.unit * 0.007)
     scene.progress.tick()
     soft = blur(scene.pixels, scene.unit * 0.006, scene.progress.tick)
+    scene.progress.tick()
     rim = np.clip((luminance(soft) - luminance(scene.pixels)) * 2.0, -0.1, 0.25)
     pigment = scene.noise("pigment", 0.012, 4) - 0.5
     wash = scene.noise("wash", 0.25, 4) - 0.5
     mixed = soft * 0.6 + scene.pixels * 0.4
     mixed *= (1.0 - rim + pigment * 0.13 + wash * 0.16)[..., None]
     scene.pixels[:] = 0.12 + 0.88 * np.clip(mixed, 0.0, 1.0)
+    scene.progress.tick()
     edge = _paper_edge(scene)
     scene.over(1.0 - edge, rgb("#f6f1e6"))
 
@@ -130,6 +134,7 @@ def paper(scene: Scene) -> None:
     fibre = lattice(rng, scene.shape, max(1.2, scene.unit * 0.0022), 1.6)
     tooth = lattice(rng, scene.shape, max(1.2, scene.unit * 0.0045))
     broad = lattice(rng, scene.shape, scene.unit * 0.3)
+    scene.progress.tick()
     texture = (fibre - 0.5) * 0.035 + (tooth - 0.5) * 0.035 + (broad - 0.5) * 0.02
     scene.pixels *= (1.0 + texture)[..., None]
     scene.pixels *= rgb("#fffbf2")
@@ -145,8 +150,8 @@ def vignette(scene: Scene) -> None:
 
 
 def _drain(scene: Scene, names: list[str]) -> None:
-    for top in range(0, scene.height, 256):
-        band = scene.pixels[top : top + 256]
+    for top in range(0, scene.height, 128):
+        band = scene.pixels[top : top + 128]
         band[:] = avoid_hues(band, names)
         scene.progress.tick()
 
@@ -155,6 +160,7 @@ def grain(scene: Scene) -> None:
     """Add fine film grain, strongest in the mid-tones; it also dithers away any banding."""
     rng = scene.rng("grain")
     speck = rng.random(scene.shape, dtype=np.float32) + rng.random(scene.shape, dtype=np.float32)
+    scene.progress.tick()
     tone = luminance(scene.pixels)
     weight = 0.005 + 0.010 * np.clip(tone * (1.0 - tone) * 4.0, 0.0, 1.0)
     scene.pixels += ((speck - 1.0) * weight)[..., None]

@@ -9,11 +9,11 @@ from typing import Final
 TERMS: Final[dict[str, tuple[str, str]]] = {
     # Colours
     "colour.red": (
-        "red crimson scarlet ruby vermilion cherry blood",
+        "red crimson scarlet ruby vermilion cherry blood poppy",
         "红 紅 赤 朱 绯 緋 血色 深红 深紅",
     ),
     "colour.orange": ("orange amber tangerine copper coral", "橙 橘 琥珀 珊瑚色"),
-    "colour.yellow": ("yellow lemon saffron", "黄 黃 柠檬 檸檬"),
+    "colour.yellow": ("yellow lemon saffron sunflower daffodil", "黄 黃 柠檬 檸檬 向日葵 油菜花"),
     "colour.gold": ("gold golden gilded", "金色 黄金 黃金 鎏金 金箔 金黄 金黃"),
     "colour.green": (
         "green emerald jade olive lime moss",
@@ -143,22 +143,24 @@ TERMS: Final[dict[str, tuple[str, str]]] = {
         "forest wood woods woodland tree trees pine fir jungle rainforest grove taiga",
         "森林 树林 樹林 树 樹 松 松树 松林 林 丛林 雨林 树木 林间 杉",
     ),
-    "subject.bamboo": ("bamboo birch", "竹 竹林 竹子 白桦 桦树 白桦林"),
+    "subject.bamboo": ("bamboo", "竹 竹林 竹子"),
+    "subject.birch": ("birch", "白桦 桦树 白桦林 白樺 樺樹"),
     "subject.city": (
         "city skyline town street skyscraper tower building urban downtown metropolis cityscape",
         "城市 都市 街 街道 高楼 大厦 城 摩天楼 建筑 夜市 天际线 上海 香港 东京",
     ),
     "subject.desert": ("desert dune dunes sahara sand oasis", "沙漠 沙丘 大漠 戈壁 沙海 沙"),
     "subject.flower": (
-        "flower blossom bouquet floral tulip peony poppy daisy lotus lily orchid botanical "
-        "garden sunflower bloom petal sakura rose cherry_blossom plum_blossom",
-        "花 花朵 花卉 花园 牡丹 荷花 莲花 樱花 櫻花 玫瑰 百合 郁金香 向日葵 梅花 桃花 花束 植物",
+        "flower blossom bouquet floral tulip peony poppy daisy daffodil lotus lily orchid "
+        "botanical garden sunflower bloom petal sakura rose cherry_blossom plum_blossom",
+        "花 花朵 花卉 花园 牡丹 荷花 莲花 樱花 櫻花 玫瑰 百合 郁金香 向日葵 油菜花 "
+        "梅花 桃花 花束 植物",
     ),
     "subject.moon": (
         "moon moonlight moonlit lunar crescent",
         "月 月亮 明月 月光 满月 圆月 月色 新月 弯月",
     ),
-    "subject.sun": ("sun sunlight sunshine", "太阳 太陽 阳光 陽光 日光 烈日 红日"),
+    "subject.sun": ("sun sunlight sunshine", "太阳 太陽 阳光 陽光 日光 烈日 红日 紅日"),
     "subject.stars": (
         "star stars starry stardust constellation starlight",
         "星 星星 星空 繁星 星辰 群星 星光 银河 銀河",

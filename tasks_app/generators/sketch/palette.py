@@ -62,8 +62,8 @@ _ACCENTS: Final[tuple[str, ...]] = (
 HUES: Final[dict[str, tuple[float, float, float, float]]] = {
     "red": (26.0, 0.20, 0.52, 0.20),
     "orange": (58.0, 0.165, 0.66, 0.15),
-    "yellow": (98.0, 0.16, 0.80, 0.20),
-    "gold": (84.0, 0.13, 0.70, 0.15),
+    "yellow": (98.0, 0.16, 0.82, 0.40),
+    "gold": (84.0, 0.13, 0.74, 0.22),
     "green": (148.0, 0.14, 0.55, 0.10),
     "teal": (193.0, 0.10, 0.60, 0.05),
     "blue": (256.0, 0.155, 0.50, 0.10),
@@ -162,7 +162,8 @@ def tint(colours: Array, names: Sequence[str], strength: float = 0.78) -> Array:
     turns = [0, 0, 1, 0, 2, 0, 1, 2]
     for index in range(len(lab)):
         hue, chroma, lightness, lean = HUES[names[turns[index % len(turns)] % len(names)]]
-        envelope = 1.0 - 0.75 * abs(2.0 * float(lab[index, 0]) - 1.0) ** 2
+        off = abs(float(lab[index, 0]) - lightness) / max(lightness, 1.0 - lightness)
+        envelope = 1.0 - 0.8 * off**1.5
         if 70.0 < hue < 110.0:
             # Dark yellow reads as olive; painters take a warm brown for its shadows.
             hue -= 40.0 * max(0.0, 0.75 - float(lab[index, 0]))

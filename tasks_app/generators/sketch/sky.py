@@ -113,10 +113,11 @@ def paint_clouds(scene: Scene, horizon: float, disc: Disc | None = None) -> None
     bend = scene.noise("cloud bend", 0.2, 5, rows=rows)
     other = scene.noise("cloud bend other", 0.2, 5, rows=rows)
     form = warp(base, bend, other, scene.unit * 0.035)
+    scene.progress.tick()
     height = scene.ys[:rows] / rows
     threshold = 1.0 - cover - 0.12 * np.sin(height * 7.0 + float(rng.random()) * 6.0)
     mask = smoothstep(0.0, 0.34, form - threshold + 0.08) * (1.0 - 0.6 * height**4)
-    broad = blur(form, scene.unit * 0.007)
+    broad = blur(form, scene.unit * 0.007, scene.progress.tick)
     step = max(1, round(scene.unit * 0.02))
     below = np.concatenate([broad[step:], np.repeat(broad[-1:], step, axis=0)])[:rows]
     lit = np.clip((broad - below) * 2.6 + 0.5 + (form - broad) * 0.8, 0.0, 1.0)

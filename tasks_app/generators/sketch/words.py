@@ -63,7 +63,8 @@ def read(prompt: str, negative_prompt: str = "") -> Reading:
     for position, mention in enumerate(mentions):
         if mention.concept not in avoided:
             weight = 1.0 / (1.0 + 0.15 * position)
-            wanted[mention.concept] = wanted.get(mention.concept, 0.0) + weight
+            before = wanted.get(mention.concept)
+            wanted[mention.concept] = weight if before is None else before + 0.4 * weight
     for concept in sorted(avoided):
         avoided.update(brought for brought in OPPOSITES.get(concept, ()) if brought not in wanted)
     return Reading(prompt, wanted, frozenset(avoided))

@@ -46,7 +46,7 @@ def test_negative_prompt_takes_away() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["sea without a moon", "sea, no moons", "大海，没有月亮", "海 无月", "sea without any moon"],
+    ["sea without a moon", "sea, no moons", "大海 没有月亮", "海 无月", "sea without any moon"],
 )
 def test_negation_inside_the_prompt(text: str) -> None:
     reading = read(text)

@@ -44,6 +44,7 @@ COMPOSITIONS: Final[dict[str, Composition]] = {
         {
             "subject.mountain": 3,
             "subject.lake": 2.6,
+            "subject.forest": 1.4,
             "subject.house": 1.2,
             "subject.cat": 0.7,
             "weather.fog": 0.6,
@@ -68,7 +69,13 @@ COMPOSITIONS: Final[dict[str, Composition]] = {
     "forest": Composition(
         "Forest",
         forest.paint,
-        {"subject.forest": 3.0, "subject.bamboo": 3.2, "season.autumn": 1.0, "weather.snow": 0.5},
+        {
+            "subject.forest": 3.0,
+            "subject.bamboo": 3.2,
+            "subject.birch": 3.2,
+            "season.autumn": 1.0,
+            "weather.snow": 0.5,
+        },
         1.0,
     ),
     "dunes": Composition("Desert dunes", dunes.paint, {"subject.desert": 3.3}, 0.6),

@@ -58,7 +58,8 @@ def _paint_row(scene: Scene, t: float, water: int, name: str) -> None:
     rng = scene.rng(name)
     look = scene.look
     air = t ** (0.9 + 0.5 * look.mist)
-    colour = blend(blend(look.haze, look.sky[2], 0.3), look.near, 0.22 + 0.68 * air)
+    stone = blend(shade(look.near, 0.0, 0.5), look.sky[0], 0.2)
+    colour = blend(blend(look.haze, look.sky[2], 0.3), stone, 0.22 + 0.68 * air)
     reach = min(water * 0.8, scene.unit * 0.62)
     centre = float(rng.uniform(0.25, 0.75))
     x = -float(rng.uniform(0.0, 0.05)) * scene.unit
@@ -202,7 +203,9 @@ def _glow(scene: Scene, x: float, y: float, reach: float, colour: Array) -> None
 
 def _paint_quay(scene: Scene, water: int) -> None:
     """Close the foot of the city with a dark line and a row of lamps."""
-    _fill(scene, 0, scene.width, water - scene.unit * 0.008, water, shade(scene.look.near, -0.03))
+    _fill(
+        scene, 0, scene.width, water - scene.unit * 0.008, water, shade(scene.look.near, -0.03, 0.4)
+    )
     if _lit(scene) < 0.1:
         return
     for x in np.arange(0.01, scene.width / scene.unit, 0.028):

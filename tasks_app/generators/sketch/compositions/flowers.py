@@ -42,8 +42,9 @@ def paint(scene: Scene) -> None:
     blooms = sorted(_arrange(scene, rng), key=lambda bloom: bloom.y)
     root = (scene.width * float(rng.uniform(0.44, 0.56)), scene.height * 1.04)
     scene.progress.stage(0.4)
-    _paint_stems(scene, blooms, root)
-    _paint_sprigs(scene, root)
+    pool = scene.noise("pool", 0.08, 4)
+    _paint_stems(scene, blooms, root, pool)
+    _paint_sprigs(scene, root, pool)
     for index, bloom in enumerate(blooms):
         scene.progress.stage(0.4 + 0.55 * (index + 1) / len(blooms))
         _paint_bloom(scene, bloom, scene.rng(f"bloom {index}"))
@@ -114,9 +115,9 @@ def _arrange(scene: Scene, rng: Rng) -> list[Bloom]:
     return placed
 
 
-def _paint_stems(scene: Scene, blooms: list[Bloom], root: tuple[float, float]) -> None:
+def _paint_stems(scene: Scene, blooms: list[Bloom], root: tuple[float, float], pool: Array) -> None:
     rng = scene.rng("stems")
-    greens = tint(rgb(*_GREENS), [], 0.0)
+    greens = rgb(*_GREENS)
     for bloom in blooms:
         colour = greens[int(rng.integers(len(greens)))]
         stencil = Stencil(scene.width, scene.height, scale=2)
@@ -133,7 +134,7 @@ def _paint_stems(scene: Scene, blooms: list[Bloom], root: tuple[float, float]) -
         stencil.taper(path, scene.unit * 0.004, scene.unit * 0.009)
         for at in rng.integers(8, 26, size=int(rng.integers(1, 4))):
             _leaf(stencil, rng, path[int(at)], scene.unit * float(rng.uniform(0.07, 0.15)))
-        _glaze(scene, stencil.mask(), colour, 0.86)
+        _glaze(scene, stencil.mask(), colour, pool)
         scene.progress.tick()
 
 
@@ -149,15 +150,14 @@ def _leaf(stencil: Stencil, rng: Rng, at: tuple[float, float], size: float) -> N
     stencil.line([at, tip], size * 0.015, 1.0)
 
 
-def _glaze(scene: Scene, mask: Array, colour: Array, strength: float) -> None:
-    """Cover with a colour whose pigment pools and thins like watercolour."""
-    pool = scene.noise("pool", 0.08, 4)
+def _glaze(scene: Scene, mask: Array, colour: Array, pool: Array) -> None:
+    """Cover with a colour whose pigment pools (where ``pool`` is 1) and thins like watercolour."""
     light, deep = shade(colour, 0.1), shade(colour, -0.1)
     tone = light + (deep - light) * pool[..., None]
-    scene.over(mask * strength, tone)
+    scene.over(mask * 0.85, tone)
 
 
-def _paint_sprigs(scene: Scene, root: tuple[float, float]) -> None:
+def _paint_sprigs(scene: Scene, root: tuple[float, float], pool: Array) -> None:
     """Add fine twigs with berries between the flowers."""
     rng = scene.rng("sprigs")
     stencil = Stencil(scene.width, scene.height)
@@ -174,7 +174,7 @@ def _paint_sprigs(scene: Scene, root: tuple[float, float]) -> None:
             end = (x + side * far, y - far * 0.7)
             stencil.line([(x, y), end], scene.unit * 0.0014)
             stencil.ellipse(*end, scene.unit * 0.005, scene.unit * 0.0065, 0.85)
-    _glaze(scene, stencil.mask(), rgb(_GREENS[int(rng.integers(4))]), 0.8)
+    _glaze(scene, stencil.mask(), rgb(_GREENS[int(rng.integers(4))]), pool)
 
 
 def _paint_bloom(scene: Scene, bloom: Bloom, rng: Rng) -> None:

@@ -15,7 +15,7 @@ from tasks_app.generators.sketch.sky import Disc, paint_sky
 def paint(scene: Scene) -> None:
     """Paint a forest over the whole canvas."""
     inside = float(scene.rng("forest").random()) < 0.45
-    if scene.reading.has("subject.bamboo", "season.autumn"):
+    if scene.reading.has("subject.bamboo", "subject.birch", "season.autumn"):
         inside = True
     if scene.reading.has("subject.mountain", "weather.snow", "subject.moon"):
         inside = False
@@ -121,6 +121,7 @@ def _paint_trunks(scene: Scene, index: int, t: float, light: Array) -> None:
     bamboo = scene.reading.has("subject.bamboo")
     stencil = Stencil(scene.width, scene.height, scale=2)
     edge = Stencil(scene.width, scene.height, scale=2)
+    scars = Stencil(scene.width, scene.height, scale=2)
     number = max(3, round(scene.width / scene.unit * (15 - 9 * t) * (1.3 if bamboo else 1.0)))
     foot = scene.height * (0.7 + 0.27 * t)
     for _ in range(number):
@@ -134,15 +135,20 @@ def _paint_trunks(scene: Scene, index: int, t: float, light: Array) -> None:
         stencil.taper(path, wide, wide * (0.85 if bamboo else 0.55))
         offset = [(px + wide * 0.27, py) for px, py in path]
         edge.taper(offset, wide * 0.3, wide * 0.16)
-        if not bamboo:
-            _branches(stencil, rng, path, wide)
-        else:
+        if bamboo:
             _joints(edge, rng, path, wide)
+        else:
+            _branches(stencil, rng, path, wide)
+        if scene.reading.has("subject.birch"):
+            _scars(scars, rng, path, wide)
     colour = blend(blend(light, scene.look.far, 0.55), scene.look.near, t**0.8)
     if bamboo:
         colour = tint(colour[None], ["green"], 0.5)[0]
+    if scene.reading.has("subject.birch"):
+        colour = blend(colour, rgb("#f1ece2"), 0.75 - 0.15 * t)
     mask = stencil.mask()
     scene.over(mask, colour)
+    scene.over(scars.mask() * mask * 0.8, blend(scene.look.near, colour, 0.15))
     scene.over(edge.mask() * mask * (0.6 - 0.25 * t), blend(colour, light, 0.55))
     scene.progress.tick()
 
@@ -166,6 +172,15 @@ def _branches(stencil: Stencil, rng: Rng, path: list[tuple[float, float]], wide:
 def _joints(stencil: Stencil, rng: Rng, path: list[tuple[float, float]], wide: float) -> None:
     for x, y in path[1 :: int(rng.integers(2, 4))]:
         stencil.line([(x - wide * 0.55, y), (x + wide * 0.55, y)], wide * 0.14)
+
+
+def _scars(stencil: Stencil, rng: Rng, path: list[tuple[float, float]], wide: float) -> None:
+    """Mark the dark flecks of birch bark, across the trunk."""
+    for _ in range(26):
+        x, y = path[int(rng.integers(len(path)))]
+        y += wide * float(rng.uniform(-3.0, 3.0))
+        x += wide * float(rng.uniform(-0.5, 0.3))
+        stencil.ellipse(x, y, wide * float(rng.uniform(0.08, 0.32)), wide * 0.06)
 
 
 def _leaf(scene: Scene, lift: float) -> Array:
