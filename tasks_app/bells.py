@@ -14,6 +14,8 @@ from redis.exceptions import RedisError
 from rq import Queue
 from rq.serializers import JSONSerializer
 
+from tasks_app.gates.connection import client
+
 logger = logging.getLogger(__name__)
 
 HEAR = "tasks_app.jobs.hear"
@@ -25,29 +27,36 @@ _FAILURE_TTL = 60
 
 
 def queue(pool: str) -> Queue:
-    """Return the RQ queue of a pool, with the JSON serializer: pickle would execute code."""
-    return Queue(pool, connection=connection(), serializer=JSONSerializer, default_timeout=-1)
+    """Return the RQ queue of a pool, for its worker."""
+    return _queue(pool, connection())
 
 
 def connection() -> Redis:
-    """Return RQ's own Redis client."""
+    """Return a new Redis client for an RQ worker, which blocks on it and changes its timeouts."""
     return django_rq.get_connection("default")
+
+
+def _queue(pool: str, redis: Redis) -> Queue:
+    # The JSON serializer: pickle would execute code.
+    return Queue(pool, connection=redis, serializer=JSONSerializer, default_timeout=-1)
 
 
 def waiting(pool: str) -> int:
     """Return how many bells of a pool nobody has heard yet (the raw length of the list)."""
-    return int(connection().llen(queue(pool).key))
+    redis = client()
+    return int(redis.llen(_queue(pool, redis).key))
 
 
 def ring(pool: str, times: int = 1) -> int:
     """Ring for a pool, unless enough bells wait already; returns how many bells were rung.
 
     Never raises for an absent Redis: the task is safe in the table and the ticker rings again.
+    Rings over our own client, whose short timeouts keep a silent Redis from stopping a request.
     """
     try:
         wanted = min(times, _MAX_WAITING - waiting(pool))
         for _ in range(wanted):
-            queue(pool).enqueue(
+            _queue(pool, client()).enqueue(
                 HEAR, pool, result_ttl=0, failure_ttl=_FAILURE_TTL, description=f"bell {pool}"
             )
     except RedisError as error:

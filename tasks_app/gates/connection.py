@@ -1,31 +1,75 @@
 """Our own Redis client, with short timeouts: an absent Redis must cost a moment, not a thread.
 
-RQ changes the connection pool that it is given, so it has a client of its own.
+A Redis that refuses connections costs microseconds. One that does not answer costs a timeout,
+and a request that asks it five times would wait for five: so after a timeout nobody asks for a
+few seconds (``Patience``), and every caller takes the way that it takes without Redis.
+
+RQ's workers change the connection pool that they are given, so they have clients of their own.
 """
 
+import time
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, TypeVar
 
 from redis import Redis
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from tasks_app import conf
 
 SOCKET_TIMEOUT = 2.0
 """Seconds for one command, or for connecting."""
+PAUSE = 5.0
+"""Seconds during which nobody asks a Redis that did not answer in time."""
+
+T = TypeVar("T")
 
 __all__ = ["RedisError", "client", "private_client"]
 
 
+class Patience(Retry):
+    """How often to try: once more when a connection broke, not at all for a while after a timeout.
+
+    The immediate retry covers a connection that the server closed while it was idle. A client
+    asks its retry policy for every connect, command and pipeline, which makes it the one place
+    where all of them can be refused. All connections of a client share one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(NoBackoff(), 1, (RedisConnectionError,))
+        self._until = 0.0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Patience":
+        return self
+
+    def call_with_retry(
+        self,
+        do: Callable[[], T],
+        fail: Callable[[Exception], Any] | Callable[[Exception, int], Any],
+        is_retryable: Callable[[Exception], bool] | None = None,
+        with_failure_count: bool = False,
+    ) -> T:
+        """Do it, or raise at once. Raises ``RedisError``."""
+        if time.monotonic() < self._until:
+            raise RedisConnectionError("Redis did not answer a moment ago.")
+        try:
+            return super().call_with_retry(do, fail, is_retryable, with_failure_count)
+        except RedisTimeoutError:
+            self._until = time.monotonic() + PAUSE
+            raise
+
+
 def private_client(*, max_connections: int = 50) -> Redis:
     """Return a new client with a pool of its own, for a thread that must not wait for others."""
-    # One immediate retry: it covers a connection that the server closed while it was idle.
     return Redis.from_url(
         conf.redis_url(),
         socket_timeout=SOCKET_TIMEOUT,
         socket_connect_timeout=SOCKET_TIMEOUT,
-        retry=Retry(NoBackoff(), 1),
+        retry=Patience(),
         max_connections=max_connections,
         protocol=2,
     )
