@@ -1,0 +1,98 @@
+// What can be done with a task, as buttons that guard themselves against a second click.
+
+import { call, insist, newKey } from "./api.js";
+import { announce, button, el, icon } from "./dom.js";
+import { gettext } from "./i18n.js";
+import { sessionEnded } from "./watch.js";
+
+// Runs one request at a time; a refusal is said next to the button.
+function guarded(label, options, act) {
+  const node = button(label, { ...options, on: async () => {
+    if (node.getAttribute("aria-busy")) return;
+    node.setAttribute("aria-busy", "true");
+    try {
+      await act();
+    } catch (error) {
+      if (error.status === undefined) throw error;
+      if (error.status === 401) sessionEnded();
+      complain(node, error);
+    } finally {
+      node.removeAttribute("aria-busy");
+    }
+  } });
+  return node;
+}
+
+function complain(node, error) {
+  node.parentElement?.querySelector(".action-error")?.remove();
+  const text = error.status ? error.message : gettext("The service does not answer. Try again.");
+  node.after(el("span", { class: "action-error", role: "alert" }, text));
+  setTimeout(() => node.parentElement?.querySelector(".action-error")?.remove(), 8000);
+}
+
+export function cancelButton(task, onTask) {
+  return guarded(gettext("Cancel"), { icon: "stop" }, async () => {
+    const { body } = await insist("DELETE", `/tasks/${task.task_id}`, {}, { tries: 3 });
+    onTask(body);
+  });
+}
+
+export function retryButton(task, onNew, { primary = true } = {}) {
+  const key = newKey(); // of this button: clicking it twice is one new task
+  return guarded(gettext("Try again"), { icon: "retry", class: primary ? "primary" : "" }, async () => {
+    const { body, retryAfter } = await insist("POST", `/tasks/${task.task_id}/retry`, { body: {}, key });
+    onNew(body, retryAfter);
+  });
+}
+
+export function removeButton(task, onTask) {
+  return button(gettext("Delete pictures"), { icon: "bin", class: "danger", on: () => ask(
+    gettext("Delete these pictures?"),
+    gettext("The files are removed for good. The task stays in your history."),
+    gettext("Delete"),
+    async () => onTask((await call("DELETE", `/tasks/${task.task_id}/result`)).body),
+  ) });
+}
+
+export function copyButton(label, text, options = {}) {
+  const node = button(label, { icon: "copy", ...options, on: async () => {
+    const done = await copy(text());
+    announce(done ? gettext("Copied") : gettext("Copying is not possible here"));
+    const word = node.querySelector("span");
+    word.textContent = done ? gettext("Copied") : gettext("Copying is not possible here");
+    setTimeout(() => { word.textContent = label; }, 1600);
+  } });
+  return node;
+}
+
+// navigator.clipboard exists only on https and localhost.
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = el("textarea", { class: "unseen", readonly: true });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+function ask(title, text, yes, act) {
+  const close = () => dialog.close();
+  const confirm = guarded(yes, { class: "danger solid", icon: "bin" }, async () => { await act(); close(); });
+  const dialog = el("dialog", { class: "ask", "aria-labelledby": "ask-title" },
+    el("h2", { id: "ask-title" }, title), el("p", {}, text),
+    el("div", { class: "actions" }, button(gettext("Keep them"), { on: close, autofocus: true }), confirm));
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("click", (event) => event.target === dialog && close());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+export function iconLink(href, label, name, props = {}) {
+  return el("a", { class: "button", href, ...props }, icon(name), el("span", {}, label));
+}

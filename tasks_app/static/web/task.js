@@ -1,0 +1,147 @@
+// One task: its pictures large, its wish, its history.
+
+import { cancelButton, copyButton, iconLink, removeButton, retryButton } from "./actions.js";
+import { call } from "./api.js";
+import { ProgressBar, StateLine } from "./card.js";
+import { curl } from "./curl.js";
+import { el, fill, icon } from "./dom.js";
+import { clockTime, duration, format, gettext, moment, number, size } from "./i18n.js";
+import { data, taskPage } from "./page.js";
+import { download, picture, sheet, tombstone } from "./prints.js";
+import { watch } from "./watch.js";
+import { advice, errorTitle, eventDetail, eventWord, isCanceled, isGone, isLive, promptOf, stateIcon, stateWord } from "./words.js";
+
+const wall = document.getElementById("wall");
+const facts = document.getElementById("facts");
+const state = new StateLine();
+const bar = new ProgressBar();
+const note = el("div", { class: "note" });
+const actions = el("div", { class: "actions" });
+const history = el("ol", { class: "history" });
+let task = data.task;
+let shown = null;
+let paper = null;
+
+const poller = watch({
+  wanted: () => (isLive(task) ? [task.task_id] : []),
+  onTasks: ([fresh]) => fresh && update(fresh),
+});
+
+function update(fresh) {
+  const wasLive = shown !== null && isLive(task);
+  const attempt = task.attempt;
+  task = fresh;
+  facts.dataset.state = isCanceled(task) ? "canceled" : task.status;
+  state.update(task);
+  bar.update(task);
+  paper?.style.setProperty("--wet", String(task.status === "running" ? task.progress / 100 : 0));
+  const now_ = `${task.status}/${isGone(task)}`;
+  if (now_ !== shown) {
+    shown = now_;
+    hang(wasLive);
+    fill(note, explanation());
+    const focused = actions.contains(document.activeElement);
+    fill(actions, buttons());
+    if (focused) actions.querySelector("button, a")?.focus();
+    loadHistory();
+  } else if (attempt !== task.attempt) {
+    loadHistory();
+  }
+}
+
+// --- pictures ---
+
+function hang(wasLive) {
+  const artifacts = task.result?.artifacts ?? [];
+  paper = null;
+  if (artifacts.length) {
+    fill(wall, artifacts.map((artifact, place) => figure(artifact, place, artifacts.length, wasLive)));
+  } else if (isLive(task)) {
+    paper = sheet(task);
+    fill(wall, el("div", { class: "card", data: { state: task.status } }, paper));
+  } else {
+    const blank = sheet(task);
+    fill(blank, isGone(task) ? tombstone(goneWords()) : el("div", { class: "tomb" }, icon(stateIcon(task))));
+    fill(wall, blank);
+  }
+  const card = wall.querySelector(".card");
+  if (card) card.dataset.state = task.status;
+}
+
+function goneWords() {
+  return format(gettext("{state} {time}"), { state: stateWord(task), time: moment(task.result.removed_at) });
+}
+
+function figure(artifact, place, count, wasLive) {
+  const image = picture(artifact, task, place, count);
+  if (wasLive) image.classList.add("developing");
+  const seeded = Number.isInteger(artifact.seed);
+  return el("figure", {}, image, el("figcaption", {},
+    el("span", { class: "dim" }, `${artifact.width} × ${artifact.height} · ${size(artifact.bytes)}`,
+      seeded ? ` · ${format(gettext("seed {seed}"), { seed: artifact.seed })}` : ""),
+    el("span", { class: "actions" },
+      seeded && task.params.seed !== artifact.seed ? iconLink(`${data.urls.home}?from=${task.task_id}&seed=${artifact.seed}`, gettext("Use this seed"), "dice", { class: "quiet" }) : null,
+      iconLink(download(artifact), gettext("Download"), "save", { download: "", class: "button" }))));
+}
+
+// --- facts ---
+
+function explanation() {
+  if (task.error && !isCanceled(task)) {
+    return [el("p", { class: "what" }, errorTitle(task)), el("p", { class: "help" }, `${task.error.message} ${advice(task)}`.trim())];
+  }
+  if (task.status === "success" && !isGone(task)) {
+    return el("p", { class: "help" }, format(gettext("Kept until {time}."), { time: moment(task.result.expires_at) }));
+  }
+  return null;
+}
+
+function buttons() {
+  if (isLive(task)) return cancelButton(task, update);
+  const reuse = iconLink(`${data.urls.home}?from=${task.task_id}`, gettext("Reuse"), "reuse");
+  const fresh = (added) => location.assign(taskPage(added.task_id));
+  return [
+    task.status !== "success" && task.error.retryable ? retryButton(task, fresh) : null,
+    reuse,
+    task.status === "success" && !isGone(task) ? removeButton(task, update) : null,
+  ];
+}
+
+function wish() {
+  const rows = Object.entries(task.params).filter(([name, value]) => name !== "prompt" && value !== null && value !== "");
+  const shownValue = (value) => (typeof value === "number" && !Number.isInteger(value) ? number(value) : typeof value === "object" ? JSON.stringify(value) : String(value));
+  return el("dl", { class: "params" },
+    row(gettext("Generator"), task.generator),
+    rows.map(([name, value]) => row(name.replaceAll("_", " "), shownValue(value))),
+    row(gettext("Handed in"), moment(task.created_at)),
+    task.retry_of ? row(gettext("Retry of"), el("a", { href: taskPage(task.retry_of) }, task.retry_of.slice(-8))) : null,
+    row(gettext("Task"), el("code", {}, task.task_id)));
+}
+
+const row = (name, value) => el("div", {}, el("dt", {}, name), el("dd", {}, value));
+
+async function loadHistory() {
+  try {
+    const { body } = await call("GET", `/tasks/${task.task_id}/events`);
+    const begin = Date.parse(task.created_at);
+    fill(history, body.items.map((event) => el("li", { data: { kind: event.kind } },
+      el("span", { class: "event" }, eventWord(event), event.attempt > 1 ? el("small", {}, ` ${format(gettext("attempt {number}"), { number: event.attempt })}`) : null),
+      el("span", { class: "dim" }, eventDetail(event)),
+      el("time", { datetime: event.at, title: moment(event.at) }, clockTime(event.at), " ", el("small", {}, `+${duration((Date.parse(event.at) - begin) / 1000)}`)))));
+  } catch (error) {
+    if (error.status === undefined) throw error;
+  }
+}
+
+fill(facts,
+  el("p", { class: "full-prompt" }, promptOf(task)),
+  el("div", { class: "panel status" }, state.node, bar.node, note, actions),
+  el("section", { class: "panel" }, el("h2", {}, gettext("Request")), wish(),
+    el("div", { class: "actions" },
+      copyButton(gettext("Copy as curl"), () => curl(task, location.origin)),
+      copyButton(gettext("Copy prompt"), () => promptOf(task)))),
+  el("section", { class: "panel" }, el("h2", {}, gettext("History")), history));
+update(task);
+poller.soon();
+setInterval(() => isLive(task) && state.tick(task), 1000);
+
