@@ -118,12 +118,15 @@ def oil(scene: Scene) -> None:
     """Turn the painting to oil: colour dragged along curling strokes, ridges catching light."""
     bend = scene.noise("stroke x", 0.06, 2)
     other = scene.noise("stroke y", 0.06, 2)
+    scene.progress.tick()
     bristle = lattice(scene.rng("bristle"), scene.shape, max(2.0, scene.unit * 0.004))
     for reach in (0.011, 0.006):
         scene.pixels[:] = warp(scene.pixels, bend * 0.7 + bristle * 0.3, other, scene.unit * reach)
         scene.progress.tick()
+    scene.progress.tick()
     ridge = warp(bristle, bend, other, scene.unit * 0.08)
     step = max(1, round(scene.unit * 0.0015))
+    scene.progress.tick()
     relief = ridge - shifted(ridge, step, step)
     scene.pixels *= (1.0 + relief * 0.16)[..., None]
 

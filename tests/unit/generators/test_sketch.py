@@ -91,7 +91,9 @@ def test_settings_are_refused_with_their_names() -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_same_wish_same_bytes(style: str) -> None:
-    first, second = (paint("雨 a quiet thing", style=style)[0].content for _ in range(2))
+    first, second = (
+        paint("雨 a quiet thing", style=style, detail="draft")[0].content for _ in range(2)
+    )
     assert first == second
 
 
@@ -147,7 +149,7 @@ def test_seeds_stay_in_range() -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("size", [(1536, 256), (256, 640)])
+@pytest.mark.parametrize("size", [(1024, 256), (256, 640)])
 def test_every_composition_fits_odd_frames(style: str, size: tuple[int, int]) -> None:
     output = paint("storm snow rain fog", style=style, width=size[0], height=size[1])[0]
     image = opened(output)

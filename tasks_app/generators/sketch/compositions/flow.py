@@ -141,7 +141,8 @@ def _develop(scene: Scene, total: Array, weight: Array, dark: bool) -> None:
     colour = total / (weight[..., None] + 1e-4)
     density = 1.0 - np.exp(-weight * (1.1 if dark else 0.9))
     step = max(1, round(scene.unit * 0.0016))
-    soft = blur(density, scene.unit * 0.002)
+    scene.progress.tick()
+    soft = blur(density, scene.unit * 0.002, scene.progress.tick)
     relief = np.clip((soft - shifted(soft, step, step)) * 1.6, -0.3, 0.3)
     lit = np.clip(
         colour * (1.0 + relief)[..., None] + np.clip(relief, 0, 1)[..., None] * 0.25, 0, 1

@@ -191,6 +191,8 @@ def _paint_bloom(scene: Scene, bloom: Bloom, rng: Rng) -> None:
             angle = bloom.turn + (petal + shift) * 6.2832 / bloom.petals
             angle += float(rng.normal(0, 0.05))
             _paint_petal(view, x, y, angle, size, bloom, whorl, grain)
+            if petal % 3 == 2:
+                scene.progress.tick()
         scene.progress.tick()
     _paint_heart(view, x, y, bloom, rng)
     scene.progress.tick()
