@@ -89,7 +89,7 @@ def watercolour(scene: Scene) -> None:
     """Turn the painting to watercolour: bled edges, granulated pigment, dark rims."""
     bend = scene.noise("bleed", 0.05, 5)
     other = scene.noise("bleed other", 0.05, 5)
-    scene.pixels[:] = warp(scene.pixels, bend, other, scene.unit * 0.007)
+    scene.pixels[:] = warp(scene.pixels, bend, other, scene.unit * 0.007, scene.progress.tick)
     scene.progress.tick()
     soft = blur(scene.pixels, scene.unit * 0.006, scene.progress.tick)
     scene.progress.tick()
@@ -121,7 +121,8 @@ def oil(scene: Scene) -> None:
     scene.progress.tick()
     bristle = lattice(scene.rng("bristle"), scene.shape, max(2.0, scene.unit * 0.004))
     for reach in (0.011, 0.006):
-        scene.pixels[:] = warp(scene.pixels, bend * 0.7 + bristle * 0.3, other, scene.unit * reach)
+        drag = bend * 0.7 + bristle * 0.3
+        scene.pixels[:] = warp(scene.pixels, drag, other, scene.unit * reach, scene.progress.tick)
         scene.progress.tick()
     scene.progress.tick()
     ridge = warp(bristle, bend, other, scene.unit * 0.08)

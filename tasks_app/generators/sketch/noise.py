@@ -7,11 +7,15 @@ which is far faster than evaluating lattice noise per pixel.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 from PIL import Image
 
 from tasks_app.generators.sketch.arrays import Array, Rng, smoothstep, unit_range
+
+
+_BAND: Final = 256
 
 
 def _nothing() -> None:
@@ -108,9 +112,20 @@ def shifted(field: Array, down: int, right: int) -> Array:
     return field[rows[:, None], columns[None, :]]
 
 
-def warp(field: Array, dx: Array, dy: Array, reach: float) -> Array:
-    """Return ``field`` bent by two noise fields (0..1): up to ``reach`` px either way."""
+def warp(
+    field: Array, dx: Array, dy: Array, reach: float, tick: Callable[[], None] = _nothing
+) -> Array:
+    """Return ``field`` bent by two noise fields (0..1): up to ``reach`` px either way.
+
+    It works in bands of rows, which bounds memory, and calls ``tick`` after each.
+    """
+    bent = np.empty_like(field)
     height, width = field.shape[:2]
-    x = np.arange(width, dtype=np.float32)[None, :] + (dx - 0.5) * (2.0 * reach)
-    y = np.arange(height, dtype=np.float32)[:, None] + (dy - 0.5) * (2.0 * reach)
-    return sample(field, x, y)
+    x = np.arange(width, dtype=np.float32)[None, :]
+    for top in range(0, height, _BAND):
+        band = slice(top, min(top + _BAND, height))
+        y = np.arange(band.start, band.stop, dtype=np.float32)[:, None]
+        across = x + (dx[band] - 0.5) * (2.0 * reach)
+        bent[band] = sample(field, across, y + (dy[band] - 0.5) * (2.0 * reach))
+        tick()
+    return bent
