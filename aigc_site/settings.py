@@ -54,6 +54,7 @@ X_FRAME_OPTIONS = "DENY"
 CSRF_COOKIE_SAMESITE = SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = "darkroom_session"
 CSRF_COOKIE_NAME = "darkroom_csrf"
+CSRF_FAILURE_VIEW = "tasks_app.api.errors.csrf_failure"
 
 # --- what it is made of --------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -175,6 +176,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": ["tasks_app.api.parsing.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["tasks_app.api.rendering.ORJSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "tasks_app.api.rendering.OneMediaType",
+    "DEFAULT_METADATA_CLASS": "tasks_app.api.rendering.NoMetadata",
     "EXCEPTION_HANDLER": "tasks_app.api.problems.handle",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }

@@ -4,6 +4,8 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from aigc_site.chunked import measured
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aigc_site.settings")
 
-application = get_wsgi_application()
+application = measured(get_wsgi_application())

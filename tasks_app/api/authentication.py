@@ -8,9 +8,8 @@ from rest_framework.authentication import BaseAuthentication, SessionAuthenticat
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
+from tasks_app.api.problems import CHALLENGE
 from tasks_app.core import credentials
-
-CHALLENGE = 'Bearer realm="darkroom"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +27,11 @@ class KeyHolder:
         return self.pk
 
     def full(self) -> Any:
-        """Read the user's row."""
-        return get_user_model().objects.get(pk=self.pk)
+        """Read the user's row. Raises ``AuthenticationFailed`` if it is gone."""
+        user = get_user_model().objects.filter(pk=self.pk).first()
+        if user is None:
+            raise AuthenticationFailed("This API key is not valid.")
+        return user
 
 
 class KeyAuthentication(BaseAuthentication):

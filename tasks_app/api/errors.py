@@ -1,15 +1,17 @@
 """Errors outside of DRF's views: problem documents below `/v1`, pages elsewhere."""
 
+import sys
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.views import defaults
+from django.http import HttpRequest
+from django.views import csrf, defaults
 
 from tasks_app.api import problems
 
 
 def _for_machines(request: HttpRequest) -> bool:
-    return request.path.startswith(("/v1/", "/v1", "/files/", "/healthz", "/readyz"))
+    path = request.path
+    return path in ("/v1", "/healthz", "/readyz") or path.startswith(("/v1/", "/files/"))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> Any:
@@ -26,6 +28,13 @@ def forbidden(request: HttpRequest, exception: Exception) -> Any:
     return defaults.permission_denied(request, exception)
 
 
+def csrf_failure(request: HttpRequest, reason: str = "") -> Any:
+    """403: a form without its token."""
+    if _for_machines(request):
+        return problems.response(403, "forbidden", "The CSRF token is missing or wrong.", request)
+    return csrf.csrf_failure(request, reason)
+
+
 def not_found(request: HttpRequest, exception: Exception) -> Any:
     """404."""
     if _for_machines(request):
@@ -33,10 +42,8 @@ def not_found(request: HttpRequest, exception: Exception) -> Any:
     return defaults.page_not_found(request, exception)
 
 
-def server_error(request: HttpRequest) -> HttpResponse | Any:
-    """500; in a database outage 503 is what API views answer themselves."""
+def server_error(request: HttpRequest) -> Any:
+    """500, or 503 while a database is away."""
     if _for_machines(request):
-        return problems.response(
-            500, "internal", "Something went wrong here. Nothing was lost.", request
-        )
+        return problems.plain(problems.judge(sys.exception(), request))
     return defaults.server_error(request)

@@ -3,12 +3,14 @@
 from uuid import UUID
 
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from tasks_app import conf
 from tasks_app.api import problems
+from tasks_app.api.users import user_id
 from tasks_app.core import results
 from tasks_app.models import Artifact
 from tasks_app.results import links, store
@@ -22,7 +24,7 @@ class ArtifactFile(APIView):
 
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Check the owner, then redirect."""
-        artifact = results.own_file(artifact_id, request.user.pk)
+        artifact = results.own_file(artifact_id, user_id(request))
         download = request.query_params.get("download") == "1"
         token = links.sign(Link(artifact.pk, self.thumbnail, download))
         headers = {"Location": f"/files/{token}", "Cache-Control": "private, no-store"}
@@ -35,8 +37,12 @@ class ThumbnailFile(ArtifactFile):
     thumbnail = True
 
 
+@csrf_exempt
 def linked_file(request: HttpRequest, token: str) -> HttpResponseBase:
     """Serve what a signed link opens; whoever holds the link may."""
+    if request.method not in ("GET", "HEAD"):
+        detail = "A file can only be read."
+        return problems.response(405, "method_not_allowed", detail, request, Allow="GET, HEAD")
     link = links.read(token)
     artifact = results.linked_file(link.artifact_id) if link else None
     if link is None or artifact is None:

@@ -1,7 +1,8 @@
 """JSON in, strictly: what cannot be stored or understood is refused with a sentence.
 
-orjson refuses ``NaN``, lone surrogates and invalid UTF-8; NUL characters (which PostgreSQL
-cannot store) and deep nesting are looked for here.
+orjson refuses ``NaN``, lone surrogates, invalid UTF-8 and absurd nesting; NUL characters (which
+PostgreSQL cannot store), numbers that would not come back as they went in, and nesting that no
+honest caller needs are looked for here.
 """
 
 from typing import Any, Final
@@ -13,6 +14,10 @@ from rest_framework.parsers import BaseParser
 from tasks_app.core.errors import BadRequest, FieldError, Invalid, Refusal
 
 MAX_DEPTH: Final = 32
+MAX_NUMBER: Final = 2.0**63
+"""PostgreSQL would return a larger one as an integer that JSON writers refuse."""
+
+Path = list[str | int]
 
 
 class TooLarge(Refusal):
@@ -39,66 +44,58 @@ class StrictJSONParser(BaseParser):
 
 def parse(raw: bytes) -> Any:
     """Parse and check one body."""
-    if raw[:200_000].count(b"[") + raw[:200_000].count(b"{") > 500:
-        _check_raw_depth(raw)
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
+        if "depth limit" in error.msg:
+            raise _too_deep([]) from error
         raise BadRequest(f"The body is not valid JSON: {error.msg}.", code="malformed") from error
     check(value)
     return value
 
 
-def _check_raw_depth(raw: bytes) -> None:
-    """Refuse absurd nesting before a recursive parser sees it."""
-    depth = 0
-    inside = escaped = False
-    for byte in raw:
-        if inside:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                inside = False
-        elif byte == 0x22:
-            inside = True
-        elif byte in (0x5B, 0x7B):
-            depth += 1
-            if depth > 500:
-                raise _too_deep("")
-        elif byte in (0x5D, 0x7D):
-            depth -= 1
-
-
 def check(value: Any) -> None:
-    """Refuse NUL characters and nesting deeper than ``MAX_DEPTH``, naming the field."""
-    waiting: list[tuple[str, int, Any]] = [("", 0, value)]
-    # Bounded by the size of the body.
-    while waiting:
-        pointer, depth, item = waiting.pop()
-        if depth > MAX_DEPTH:
-            raise _too_deep(pointer)
-        if isinstance(item, str):
-            _check_text(pointer, item)
-        elif isinstance(item, dict):
-            for name, inner in item.items():
-                _check_text(pointer, name)
-                waiting.append((f"{pointer}/{_escape(name)}", depth + 1, inner))
-        elif isinstance(item, list):
-            waiting += [(f"{pointer}/{n}", depth + 1, inner) for n, inner in enumerate(item)]
+    """Refuse what cannot be stored, naming the field."""
+    _check(value, [])
 
 
-def _check_text(pointer: str, text: str) -> None:
+def _check(value: Any, path: Path) -> None:
+    """Descend by at most ``MAX_DEPTH`` calls; the path is only spelled out for a refusal."""
+    if isinstance(value, str):
+        _check_text(value, path)
+    elif isinstance(value, (int, float)):
+        if not -MAX_NUMBER <= value < MAX_NUMBER:
+            raise _invalid(path, "Give a number within 64 bits.", "number_too_large")
+    elif isinstance(value, (dict, list)):
+        if len(path) >= MAX_DEPTH:
+            raise _too_deep(path)
+        _check_inside(value, path)
+
+
+def _check_inside(value: dict[str, Any] | list[Any], path: Path) -> None:
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, inner in pairs:
+        if isinstance(name, str):
+            _check_text(name, path)
+        path.append(name)
+        _check(inner, path)
+        path.pop()
+
+
+def _check_text(text: str, path: Path) -> None:
     if "\x00" in text:
-        raise Invalid([FieldError(pointer, "NUL characters cannot be stored.", "nul_character")])
+        raise _invalid(path, "NUL characters cannot be stored.", "nul_character")
 
 
-def _too_deep(pointer: str) -> Invalid:
+def _too_deep(path: Path) -> Invalid:
     # The first parts of the pointer name the field; all of it would be as deep as the body.
-    field = "/".join(pointer.split("/")[:4])
-    return Invalid([FieldError(field, f"Nested deeper than {MAX_DEPTH} levels.", "too_deep")])
+    return _invalid(path[:3], f"Nested deeper than {MAX_DEPTH} levels.", "too_deep")
 
 
-def _escape(name: str) -> str:
-    return name[:100].replace("~", "~0").replace("/", "~1")
+def _invalid(path: Path, detail: str, code: str) -> Invalid:
+    return Invalid([FieldError(pointer(*path), detail, code)])
+
+
+def pointer(*path: str | int) -> str:
+    """Return the JSON Pointer (RFC 6901) of a place; names are cut to a readable length."""
+    return "".join("/" + str(part)[:100].replace("~", "~0").replace("/", "~1") for part in path)

@@ -10,15 +10,15 @@ from uuid import UUID
 import orjson
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import method_decorator
+from django.utils.http import parse_etags
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import NotAuthenticated
 
 from tasks_app.api import problems
-from tasks_app.api.authentication import CHALLENGE, bearer
+from tasks_app.api.authentication import bearer
 from tasks_app.api.tasks import OneTask
 from tasks_app.core import queries
-from tasks_app.core.errors import NotFound
 
 
 @method_decorator(csrf_exempt, name="dispatch")
@@ -39,26 +39,29 @@ _drf = OneTask.as_view()
 
 
 def poll(request: HttpRequest, task_id: UUID) -> HttpResponse:
-    """Answer one poll: 200, 304, 401 or 404."""
+    """Answer one poll: 200, 304, or a problem, whatever went wrong (as DRF's views do)."""
     try:
-        owner_id = bearer(request.headers.get("Authorization"))
-    except AuthenticationFailed as error:
-        return _unauthorized(request, str(error.detail))
-    if owner_id is None:
-        if not request.user.is_authenticated:
-            return _unauthorized(request, "Send an API key, or log in.")
-        owner_id = request.user.pk
-    try:
-        found = queries.view(task_id, owner_id)
-    except NotFound as error:
-        return problems.response(404, error.code, error.detail, request)
-    return _answer(request, found)
+        return _answer(request, queries.view(task_id, _caller(request)))
+    except Exception as error:
+        return problems.plain(problems.judge(error, request))
+
+
+def _caller(request: HttpRequest) -> int:
+    """Return the caller's id, by key or session. Raises DRF's authentication errors."""
+    owner_id = bearer(request.headers.get("Authorization"))
+    if owner_id is not None:
+        return owner_id
+    if not request.user.is_authenticated:
+        raise NotAuthenticated
+    return int(request.user.pk)
 
 
 def _answer(request: HttpRequest, found: queries.View) -> HttpResponse:
-    fresh = found.etag in request.headers.get("If-None-Match", "")
-    body = b"" if fresh else orjson.dumps(found.document)
-    response = HttpResponse(body, status=304 if fresh else 200, content_type="application/json")
+    if _known(request, found.etag):
+        response = HttpResponse(status=304)
+        del response["Content-Type"]
+    else:
+        response = HttpResponse(orjson.dumps(found.document), content_type="application/json")
     response["ETag"] = found.etag
     response["Cache-Control"] = "private, no-cache"
     if found.retry_after is not None:
@@ -66,7 +69,10 @@ def _answer(request: HttpRequest, found: queries.View) -> HttpResponse:
     return response
 
 
-def _unauthorized(request: HttpRequest, detail: str) -> HttpResponse:
-    response = problems.response(401, "not_authenticated", detail, request)
-    response["WWW-Authenticate"] = CHALLENGE
-    return response
+def _known(request: HttpRequest, etag: str) -> bool:
+    """Whether the caller has this version already: the weak comparison of RFC 9110, 13.1.2."""
+    header = request.headers.get("If-None-Match")
+    if header is None:
+        return False
+    tags = parse_etags(header)
+    return tags == ["*"] or etag.removeprefix("W/") in [tag.removeprefix("W/") for tag in tags]

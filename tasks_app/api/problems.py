@@ -2,12 +2,15 @@
 
 import logging
 import math
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import orjson
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
-from django.db import DatabaseError, InterfaceError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.core.exceptions import BadRequest as DjangoBadRequest
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -17,9 +20,10 @@ from tasks_app.core.errors import Invalid, LimitState, Refusal, TooMany, Unavail
 
 logger = logging.getLogger(__name__)
 
-MEDIA_TYPE = "application/problem+json"
+MEDIA_TYPE: Final = "application/problem+json"
+CHALLENGE: Final = 'Bearer realm="darkroom"'
 
-_TITLES = {
+_TITLES: Final = {
     400: "Bad request",
     401: "Authentication required",
     403: "Forbidden",
@@ -32,19 +36,34 @@ _TITLES = {
     500: "Internal error",
     503: "Service unavailable",
 }
+_UNREADABLE: Final = (
+    SuspiciousOperation,
+    DjangoBadRequest,
+    MultiPartParserError,
+    UnreadablePostError,
+)
 
 
-def document(
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem document, its status and the headers that go with it."""
+
+    status: int
+    body: dict[str, Any]
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def problem(
     status: int,
     code: str,
     detail: str,
+    request: object,
     *,
-    request: object = None,
     title: str | None = None,
-    errors: list[dict[str, str]] | None = None,
-    **more: Any,
-) -> dict[str, Any]:
-    """Return a problem document."""
+    headers: dict[str, str] | None = None,
+    more: dict[str, Any] | None = None,
+) -> Problem:
+    """Return a problem; ``more`` are further members of its document."""
     body: dict[str, Any] = {
         "type": f"urn:darkroom:problem:{code}",
         "title": title or _TITLES.get(status, "Error"),
@@ -53,66 +72,74 @@ def document(
         "code": code,
         "request_id": request_id(request),
     }
-    if errors:
-        body["errors"] = errors
-    return body | more
+    return Problem(status, body | (more or {}), headers or {})
 
 
-def response(status: int, code: str, detail: str, request: HttpRequest) -> HttpResponse:
+def response(
+    status: int, code: str, detail: str, request: HttpRequest, **headers: str
+) -> HttpResponse:
     """Return a problem as a plain Django response, for what happens outside of DRF."""
-    body = document(status, code, detail, request=request)
-    return HttpResponse(orjson.dumps(body), status=status, content_type=MEDIA_TYPE)
+    return plain(problem(status, code, detail, request, headers=headers))
+
+
+def plain(found: Problem) -> HttpResponse:
+    """Return a problem as a plain Django response."""
+    body = orjson.dumps(found.body)
+    return HttpResponse(body, status=found.status, content_type=MEDIA_TYPE, headers=found.headers)
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's exception handler: every error becomes a problem document."""
     request = getattr(context.get("request"), "_request", None)
+    found = judge(error, request)
+    return Response(found.body, status=found.status, headers=found.headers, content_type=MEDIA_TYPE)
+
+
+def judge(error: BaseException | None, request: object) -> Problem:
+    """Say what an error means to the caller; what nobody foresaw is logged and 500."""
     if isinstance(error, Refusal):
         return _refusal(error, request)
     if isinstance(error, RequestDataTooBig):
-        return _answer(413, "too_large", "The body is larger than this service reads.", request)
+        detail = "The body is larger than this service reads."
+        return problem(413, "too_large", detail, request)
     if isinstance(error, exceptions.APIException):
         return _from_drf(error, request)
     if isinstance(error, Http404):
-        return _answer(404, "not_found", "There is no such thing.", request)
+        return problem(404, "not_found", "There is no such thing.", request)
     if isinstance(error, PermissionDenied):
-        return _answer(403, "forbidden", "You may not do this.", request)
-    if isinstance(error, (DatabaseError, InterfaceError, RedisError)):
-        return _storage_away(error, request)
+        return problem(403, "forbidden", "You may not do this.", request)
+    if isinstance(error, _UNREADABLE):
+        return problem(400, "bad_request", "The request cannot be read.", request)
+    if isinstance(error, (OperationalError, InterfaceError, RedisError)):
+        # Databases come back: the caller shall, too. Other database errors are our mistakes.
+        logger.error("request %s: %s: %s", request_id(request), type(error).__name__, error)
+        return _refusal(Unavailable("The database is not reachable at the moment."), request)
     logger.error("request %s failed", request_id(request), exc_info=error)
-    return _answer(500, "internal", "Something went wrong here. Nothing was lost.", request)
+    return problem(500, "internal", "Something went wrong here. Nothing was lost.", request)
 
 
-def _storage_away(error: Exception, request: object) -> Response:
-    """Databases come back: the caller shall, too."""
-    logger.error("request %s: %s: %s", request_id(request), type(error).__name__, error)
-    return _refusal(Unavailable("The database is not reachable at the moment."), request)
-
-
-def _refusal(error: Refusal, request: object) -> Response:
-    errors = None
-    if isinstance(error, Invalid) and error.errors:
-        errors = [
-            {"pointer": one.pointer, "detail": one.detail, "code": one.code} for one in error.errors
-        ]
+def _refusal(error: Refusal, request: object) -> Problem:
     more: dict[str, Any] = {}
     headers: dict[str, str] = {}
+    if isinstance(error, Invalid) and error.errors:
+        more["errors"] = [
+            {"pointer": one.pointer, "detail": one.detail, "code": one.code} for one in error.errors
+        ]
     if isinstance(error, TooMany):
-        more = {"limit": {"name": error.limit.name, "size": error.limit.limit}}
-        headers = limit_headers(error.limit)
+        more["limit"] = {"name": error.limit.name, "size": error.limit.limit}
+        headers |= limit_headers(error.limit)
     wait = getattr(error, "retry_after", None)
     if wait is not None:
         headers["Retry-After"] = str(max(1, math.ceil(wait)))
-    body = document(
+    return problem(
         error.status,
         error.code,
         error.detail,
-        request=request,
+        request,
         title=error.title,
-        errors=errors,
-        **more,
+        headers=headers,
+        more=more,
     )
-    return Response(body, status=error.status, headers=headers, content_type=MEDIA_TYPE)
 
 
 def limit_headers(limit: LimitState) -> dict[str, str]:
@@ -124,33 +151,18 @@ def limit_headers(limit: LimitState) -> dict[str, str]:
     }
 
 
-_CODES = {
+_CODES: Final[dict[type[exceptions.APIException], str]] = {
     exceptions.NotAuthenticated: "not_authenticated",
     exceptions.AuthenticationFailed: "not_authenticated",
     exceptions.ParseError: "malformed",
     exceptions.UnsupportedMediaType: "unsupported_media_type",
     exceptions.MethodNotAllowed: "method_not_allowed",
-    exceptions.NotAcceptable: "not_acceptable",
     exceptions.PermissionDenied: "forbidden",
     exceptions.NotFound: "not_found",
 }
 
 
-def _from_drf(error: exceptions.APIException, request: object) -> Response:
+def _from_drf(error: exceptions.APIException, request: object) -> Problem:
     code = _CODES.get(type(error), "error")
-    headers: dict[str, str] = {}
-    challenge = getattr(error, "auth_header", None)
-    if challenge:
-        headers["WWW-Authenticate"] = challenge
-    return _answer(error.status_code, code, str(error.detail), request, headers)
-
-
-def _answer(
-    status: int,
-    code: str,
-    detail: str,
-    request: object,
-    headers: dict[str, str] | None = None,
-) -> Response:
-    body = document(status, code, detail, request=request)
-    return Response(body, status=status, headers=headers, content_type=MEDIA_TYPE)
+    headers = {"WWW-Authenticate": CHALLENGE} if code == "not_authenticated" else {}
+    return problem(error.status_code, code, str(error.detail), request, headers=headers)

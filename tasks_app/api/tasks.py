@@ -1,17 +1,15 @@
 """`/v1/tasks`: submit, read, list, cancel, retry, remove the result, read the history."""
 
-from typing import Any
 from uuid import UUID
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from tasks_app.api import wishes
+from tasks_app.api import problems, wishes
 from tasks_app.api.middleware import request_id
-from tasks_app.api.users import user_of
+from tasks_app.api.users import user_id, user_of
 from tasks_app.core import access, cancellation, documents, queries, results, submission
-from tasks_app.core.errors import Problems
 from tasks_app.core.queries import View
 from tasks_app.core.submission import Submission
 
@@ -26,6 +24,8 @@ def _answer(view: View, status: int = 200, **headers: str) -> Response:
 def _submitted(outcome: Submission, owner_id: int) -> Response:
     view = queries.view(outcome.task_id, owner_id)
     headers = {"Location": f"/v1/tasks/{outcome.task_id}"}
+    if outcome.rate is not None:
+        headers |= problems.limit_headers(outcome.rate)
     if not outcome.reused:
         return _answer(view, 202, **headers)
     view.document["reused"] = True
@@ -39,15 +39,15 @@ class Tasks(APIView):
         """Submit a task."""
         header = request.headers.get("Idempotency-Key")
         wish = wishes.wish(request.data, header, request_id(request._request))
-        return _submitted(submission.submit(user_of(request), wish), request.user.pk)
+        return _submitted(submission.submit(user_of(request), wish), user_id(request))
 
     def get(self, request: Request) -> Response:
         """List own tasks, newest first; or those of ``ids``."""
-        wanted = wishes.listing(request.query_params.dict())
+        wanted = wishes.listing(dict(request.query_params.lists()))
         if isinstance(wanted, list):
-            found, cursor = queries.views(wanted, request.user.pk), None
+            found, cursor = queries.views(wanted, user_id(request)), None
         else:
-            found, cursor = queries.page(request.user.pk, wanted)
+            found, cursor = queries.page(user_id(request), wanted)
         hints = [view.retry_after for view in found if view.retry_after is not None]
         headers = {"Cache-Control": "private, no-cache"}
         if hints:
@@ -60,10 +60,15 @@ class Tasks(APIView):
 class OneTask(APIView):
     """One task: cancel it. Reading it is ``polling.poll``, which skips DRF's machinery."""
 
+    @property
+    def allowed_methods(self) -> list[str]:
+        """Return the methods of the address, not only those of this class."""
+        return ["GET", "HEAD", *super().allowed_methods]
+
     def delete(self, request: Request, task_id: UUID) -> Response:
         """Cancel; a task that has ended stays as it is."""
-        cancellation.cancel(task_id, request.user.pk)
-        return _answer(queries.view(task_id, request.user.pk))
+        cancellation.cancel(task_id, user_id(request))
+        return _answer(queries.view(task_id, user_id(request)))
 
 
 class Retry(APIView):
@@ -71,15 +76,10 @@ class Retry(APIView):
 
     def post(self, request: Request, task_id: UUID) -> Response:
         """Make a new task with ``retry_of``."""
-        task = access.own_task(task_id, request.user.pk)
-        problems = Problems()
-        body: Any = request.data if isinstance(request.data, dict) else {}
-        for name in sorted(set(body) - {"idempotency_key"})[:20]:
-            problems.add(f"/{name}", "Unknown field.", "unknown_field")
-        key = wishes.idempotency_key(body, request.headers.get("Idempotency-Key"), problems)
-        problems.raise_if_any()
+        task = access.own_task(task_id, user_id(request))
+        key = wishes.retry(request.data, request.headers.get("Idempotency-Key"))
         outcome = submission.resubmit(user_of(request), task, key, request_id(request._request))
-        return _submitted(outcome, request.user.pk)
+        return _submitted(outcome, user_id(request))
 
 
 class Result(APIView):
@@ -87,8 +87,8 @@ class Result(APIView):
 
     def delete(self, request: Request, task_id: UUID) -> Response:
         """Remove the files; the task stays, with a tombstone. Repeating changes nothing."""
-        results.remove_own(task_id, request.user.pk)
-        return _answer(queries.view(task_id, request.user.pk))
+        results.remove_own(task_id, user_id(request))
+        return _answer(queries.view(task_id, user_id(request)))
 
 
 class Events(APIView):
@@ -96,7 +96,7 @@ class Events(APIView):
 
     def get(self, request: Request, task_id: UUID) -> Response:
         """List what happened to a task, oldest first."""
-        events = access.own_events(task_id, request.user.pk)
+        events = access.own_events(task_id, user_id(request))
         items = [
             {
                 "event_id": str(event.pk),

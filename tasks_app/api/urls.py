@@ -4,10 +4,12 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import URLPattern, path
+from django.views.decorators.csrf import csrf_exempt
 
 from tasks_app.api import files, offers, polling, problems, tasks
 
 
+@csrf_exempt
 def nothing_here(request: HttpRequest, rest: str = "") -> Any:
     """Answer for every address below `/v1` that is not one of the API's."""
     return problems.response(404, "not_found", "There is no such address.", request)

@@ -1,12 +1,13 @@
 """Reading requests: from parsed JSON and headers to the core's values, every error named."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
 import orjson
 
+from tasks_app.api.parsing import pointer
 from tasks_app.core.errors import BadRequest, FieldError, Invalid, Problems
 from tasks_app.core.queries import Filter
 from tasks_app.core.submission import Wish
@@ -28,17 +29,16 @@ _FIELDS: Final = frozenset(
         "idempotency_key",
     }
 )
+_RETRY_FIELDS: Final = frozenset({"idempotency_key"})
+_QUERY: Final = frozenset({"ids", "status", "generator", "cursor", "limit"})
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 _MISSING: Final = object()
 
 
 def wish(body: Any, header_key: str | None, request_id: str) -> Wish:
     """Read the body of a submission. Raises ``Invalid`` or ``BadRequest``."""
-    if not isinstance(body, Mapping):
-        raise Invalid([FieldError("", "Give a JSON object.", "wrong_type")])
     problems = Problems()
-    for name in sorted(set(body) - _FIELDS)[:20]:
-        problems.add(f"/{_escape(name)}", "Unknown field.", "unknown_field")
+    body = _object(body, _FIELDS, problems)
     generator = body.get("generator", _MISSING)
     if generator is _MISSING:
         problems.add("/generator", "Required.", "required")
@@ -58,6 +58,23 @@ def wish(body: Any, header_key: str | None, request_id: str) -> Wish:
     )
     problems.raise_if_any()
     return read
+
+
+def retry(body: Any, header_key: str | None) -> str | None:
+    """Read the body of a retry; returns the idempotency key, if there is one."""
+    problems = Problems()
+    body = _object(body, _RETRY_FIELDS, problems)
+    key = idempotency_key(body, header_key, problems)
+    problems.raise_if_any()
+    return key
+
+
+def _object(body: Any, known: frozenset[str], problems: Problems) -> Mapping[str, Any]:
+    if not isinstance(body, Mapping):
+        raise Invalid([FieldError("", "Give a JSON object.", "wrong_type")])
+    for name in sorted(set(body) - known)[:20]:
+        problems.add(pointer(name), "Unknown field.", "unknown_field")
+    return body
 
 
 def idempotency_key(body: Mapping[str, Any], header: str | None, problems: Problems) -> str | None:
@@ -84,12 +101,17 @@ def idempotency_key(body: Mapping[str, Any], header: str | None, problems: Probl
     return sent
 
 
-def listing(query: Mapping[str, str]) -> list[UUID] | Filter:
+def listing(parameters: Mapping[str, Sequence[str]]) -> list[UUID] | Filter:
     """Read the query of a listing: chosen ids, or a filter with a cursor."""
     problems = Problems()
-    known = {"ids", "status", "generator", "cursor", "limit"}
-    for name in sorted(set(query) - known)[:20]:
-        problems.add(f"/{_escape(name)}", "Unknown parameter.", "unknown_field")
+    for name in sorted(set(parameters) - _QUERY)[:20]:
+        problems.add(pointer(name), "Unknown parameter.", "unknown_field")
+    for name in sorted(_QUERY & set(parameters)):
+        if len(parameters[name]) > 1:
+            problems.add(pointer(name), "Give it once.", "repeated")
+        elif "ids" in parameters and name != "ids":
+            problems.add(pointer(name), "Does not go with ids.", "unknown_field")
+    query = {name: values[-1] for name, values in parameters.items()}
     if "ids" in query:
         ids = _ids(query["ids"], problems)
         problems.raise_if_any()
@@ -184,11 +206,7 @@ def _limit(text: str | None, problems: Problems) -> int:
 
 
 def _uuid(text: str) -> UUID | None:
-    """Read a UUID in its canonical form only: one thing has one address."""
-    if not re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text, re.ASCII):
+    """Read a UUID in its canonical form only, as in addresses: one thing has one name."""
+    if not re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text):
         return None
     return UUID(text)
-
-
-def _escape(name: str) -> str:
-    return name[:100].replace("~", "~0").replace("/", "~1")

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models.functions import Now
-from django.db.models.signals import post_save
+from django.db.models.signals import post_delete, post_save
 from django.utils import timezone
 from redis.exceptions import RedisError
 
@@ -86,8 +86,9 @@ def flush_use() -> None:
 
 
 def connect() -> None:
-    """Drop a user's keys from the caches when the user changes (deactivation)."""
+    """Drop keys from the caches when their user changes (deactivation), or they are deleted."""
     post_save.connect(_user_saved, sender=get_user_model(), dispatch_uid="drop-cached-keys")
+    post_delete.connect(_key_deleted, sender=ApiKey, dispatch_uid="drop-deleted-keys")
 
 
 def clear_caches() -> None:
@@ -156,3 +157,8 @@ def _user_saved(instance: Any, created: bool, **_: Any) -> None:
     marks = list(ApiKey.objects.filter(user_id=instance.pk).values_list("digest", flat=True))
     if marks:
         _forget(marks, revoked=not instance.is_active)
+
+
+def _key_deleted(instance: ApiKey, **_: Any) -> None:
+    """Deleted together with a user who never had a task: nobody's from now on."""
+    _forget([instance.digest], revoked=True)

@@ -31,7 +31,8 @@ def validated(generator: Generator, params: object, pointer: str = "/params") ->
     key = (generator.adapter, json.dumps(generator.settings, sort_keys=True))
     schema = _schema(*key)
     complete = _with_defaults(schema, params)
-    found = list(_errors(_validator(*key), complete, pointer))
+    # Each missing field is one error of the schema that names all missing ones.
+    found = list(dict.fromkeys(_errors(_validator(*key), complete, pointer)))
     if found:
         raise Invalid(found)
     return complete

@@ -18,7 +18,7 @@ from tasks_app.core.errors import NotFound
 from tasks_app.core.presence import Presence, presence
 from tasks_app.gates import figures, snapshots
 from tasks_app.lifecycle import TERMINAL, State
-from tasks_app.models import Artifact, Task
+from tasks_app.models import Artifact, Attempt, Task
 
 logger = logging.getLogger(__name__)
 
@@ -65,11 +65,7 @@ def _bodies(task_ids: list[UUID]) -> dict[UUID, Body]:
     missing = [task_id for task_id in task_ids if task_id not in found]
     found |= _from_snapshots(missing)
     missing = [task_id for task_id in missing if task_id not in found]
-    if missing:
-        for task in with_result(Task.objects.filter(pk__in=missing)):
-            body = _stored(task)
-            found[task.pk] = (orjson.loads(body), _reported(task))
-    return found
+    return found | _from_table(missing)
 
 
 def _from_snapshots(task_ids: list[UUID]) -> dict[UUID, Body]:
@@ -90,6 +86,15 @@ def _from_snapshots(task_ids: list[UUID]) -> dict[UUID, Body]:
     return found
 
 
+def _from_table(task_ids: list[UUID]) -> dict[UUID, Body]:
+    """Read tasks, in a number of statements that does not grow with theirs."""
+    if not task_ids:
+        return {}
+    tasks = list(with_result(Task.objects.filter(pk__in=task_ids)))
+    reported = _reported(tasks)
+    return {task.pk: (orjson.loads(_stored(task)), reported.get(task.pk)) for task in tasks}
+
+
 def _percent(progress: bytes | None, attempt: int) -> int | None:
     """Read ``attempt:percent``; progress of an earlier attempt does not count."""
     if progress is None:
@@ -98,12 +103,14 @@ def _percent(progress: bytes | None, attempt: int) -> int | None:
     return int(percent) if number == str(attempt) and percent.isdigit() else None
 
 
-def _reported(task: Task) -> int | None:
-    """Progress as of the last heartbeat, when Redis does not know better."""
-    if task.state != State.RUNNING:
-        return None
-    live = task.attempts.filter(number=task.attempt_number).values_list("progress", flat=True)
-    return round(100 * (live.first() or 0.0))
+def _reported(tasks: Sequence[Task]) -> dict[UUID, int]:
+    """Progress of running tasks as of the last heartbeat, when Redis does not know better."""
+    current = {task.pk: task.attempt_number for task in tasks if task.state == State.RUNNING}
+    if not current:
+        return {}
+    attempts = Attempt.objects.filter(task_id__in=current)
+    rows = attempts.values_list("task_id", "number", "progress")
+    return {pk: round(100 * progress) for pk, number, progress in rows if number == current[pk]}
 
 
 def _view(body: dict[str, Any], reported: int | None, now: float) -> View:
@@ -114,9 +121,10 @@ def _view(body: dict[str, Any], reported: int | None, now: float) -> View:
         "waiting_for": now_true.waiting_for,
         "eta_seconds": now_true.eta,
     }
-    if body["expires"] is not None and body["expires"] <= now:
+    expired = body["expires"] is not None and body["expires"] <= now
+    if expired:
         document["result"] = _expired(document["result"])
-    return View(document, _etag(body, now_true), now_true.retry_after)
+    return View(document, _etag(body, now_true, expired), now_true.retry_after)
 
 
 def _expired(result: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -135,13 +143,16 @@ def _figures(body: dict[str, Any]) -> figures.Figures | None:
         return None
 
 
-def _etag(body: dict[str, Any], now_true: Presence) -> str:
-    """Version, progress and the position rounded to two digits: what makes a poll news."""
+def _etag(body: dict[str, Any], now_true: Presence, expired: bool) -> str:
+    """Version, progress and the position rounded to two digits: what makes a poll news.
+
+    A result expires without a new version.
+    """
     position = now_true.position or 0
     if position > 99:
         step = 10 ** (len(str(position)) - 2)
         position -= position % step
-    reason = now_true.waiting_for or ""
+    reason = "expired" if expired else now_true.waiting_for or ""
     return f'W/"{body["version"]}-{now_true.progress}-{position}-{reason}"'
 
 

@@ -8,6 +8,8 @@ rings for what nobody rang for.
 """
 
 import hashlib
+import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,10 +23,14 @@ from django.db import transaction
 from tasks_app import conf
 from tasks_app.core import accounts, effects, fairness, params, rates
 from tasks_app.core.clock import database_now
-from tasks_app.core.errors import FieldError, Invalid, LimitState, TooMany
+from tasks_app.core.errors import FieldError, Invalid, LimitState, TooMany, Unavailable
 from tasks_app.core.transitions import record
+from tasks_app.generators.errors import InvalidSettings
+from tasks_app.generators.registry import UnknownAdapter
 from tasks_app.lifecycle import LIVE, EventKind, Priority
 from tasks_app.models import Account, Generator, IdempotencyKey, Task, new_id
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +63,11 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What came of a wish: its task's id, and whether an earlier one was reused."""
+    """What came of a wish: its task's id, whether an earlier one was reused, the rate's state."""
 
     task_id: UUID
     reused: bool
+    rate: LimitState | None = None
 
 
 def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
@@ -70,7 +77,7 @@ def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
         if earlier is not None:
             return earlier
     generator = _offered(wish.generator)
-    values = params.validated(generator, wish.params)
+    values = _validated(generator, wish)
     with transaction.atomic():
         outcome = _accept(user, wish, generator, values)
     if not outcome.reused:
@@ -112,10 +119,10 @@ def _accept(
     now = database_now()
     limits = accounts.limits_of(account)
     _check_open(user, limits)
-    _check_rate(account, limits, now)
+    rate = _spend(account, limits, now)
     task = _insert(user, wish, generator, values, limits.weight, task_id, now)
     record(task, EventKind.SUBMITTED, 0, {"request_id": wish.request_id})
-    return Submission(task_id, reused=False)
+    return Submission(task_id, reused=False, rate=rate)
 
 
 def _insert(
@@ -164,6 +171,17 @@ def _offered(name: str) -> Generator:
             [FieldError("/generator", "There is no such generator.", "unknown_generator")]
         )
     return found
+
+
+def _validated(generator: Generator, wish: Wish) -> dict[str, Any]:
+    try:
+        return params.validated(generator, wish.params)
+    except (UnknownAdapter, InvalidSettings) as error:
+        logger.error("generator %s cannot take tasks: %s", generator.name, error)
+        raise Unavailable(
+            "This generator is not set up correctly; its operator has to repair it.",
+            code="generator_unavailable",
+        ) from error
 
 
 # --- idempotency ---------------------------------------------------------------------------
@@ -244,22 +262,22 @@ def _check_open(user: AbstractBaseUser, limits: accounts.Limits) -> None:
         )
 
 
-def _check_rate(account: Account, limits: accounts.Limits, now: datetime) -> None:
+def _spend(account: Account, limits: accounts.Limits, now: datetime) -> LimitState | None:
+    """Spend one submission; returns what is left of the rate, or None without a limit."""
+    if limits.submit_interval <= 0:
+        return None
+    window = limits.submit_interval * limits.submit_burst
     verdict = rates.conform(account.submit_tat, now, limits.submit_interval, limits.submit_burst)
     if not verdict.allowed:
+        seconds = math.ceil(verdict.retry_after)
         raise TooMany(
             f"You may submit one task every {limits.submit_interval:g} seconds, "
-            f"{limits.submit_burst} at once. Try again in {verdict.retry_after:.0f} seconds.",
+            f"{limits.submit_burst} at once. Try again in {seconds} seconds.",
             code="submit_rate",
-            limit=LimitState(
-                "submit",
-                limits.submit_burst,
-                0,
-                verdict.retry_after,
-                limits.submit_interval * limits.submit_burst,
-            ),
+            limit=LimitState("submit", limits.submit_burst, 0, verdict.retry_after, window),
             retry_after=verdict.retry_after,
         )
-    if limits.submit_interval > 0:
-        account.submit_tat = verdict.tat
-        account.save(update_fields=["submit_tat"])
+    account.submit_tat = verdict.tat
+    account.save(update_fields=["submit_tat"])
+    full_again = (verdict.tat - now).total_seconds()
+    return LimitState("submit", limits.submit_burst, verdict.remaining, full_again, window)
