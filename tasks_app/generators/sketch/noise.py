@@ -14,7 +14,6 @@ from PIL import Image
 
 from tasks_app.generators.sketch.arrays import Array, Rng, smoothstep, unit_range
 
-
 _BAND: Final = 256
 
 

@@ -81,7 +81,11 @@ def _trace(
 ) -> None:
     """Advect one sheaf of threads; add colour and weight where they pass (bilinear splats)."""
     gy, gx = np.gradient(potential)
-    number = scene.count(5200 * scene.width * scene.height / scene.unit**2)
+    # Small pictures need fewer threads, large ones get relatively thinner threads; the gain
+    # keeps them equally dense.
+    share = min(1.0, scene.unit / 900.0)
+    gain = np.float32(scene.unit / 1500.0 / share)
+    number = scene.count(5200 * share * scene.width * scene.height / scene.unit**2)
     x = (rng.random(number) * 1.2 - 0.1) * scene.width
     y = (rng.random(number) * 1.2 - 0.1) * scene.height
     tone = potential[_inside(y, scene.height), _inside(x, scene.width)]
@@ -92,8 +96,6 @@ def _trace(
     length = scene.unit * 0.23
     steps = round(length / 1.05)
     stride = length / steps
-    # Threads get relatively thinner in larger pictures; the gain keeps them as dense.
-    gain = np.float32(scene.unit / 1500.0)
     store = [np.zeros(scene.height * scene.width) for _ in range(4)]
     for step in range(steps):
         row, column = _inside(y, scene.height), _inside(x, scene.width)

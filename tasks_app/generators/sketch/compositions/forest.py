@@ -3,7 +3,7 @@
 import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, Rng, smoothstep
-from tasks_app.generators.sketch.colour import blend, ramp, rgb, shade
+from tasks_app.generators.sketch.colour import blend, quick_ramp, rgb, shade
 from tasks_app.generators.sketch.figures import paint_figures
 from tasks_app.generators.sketch.land import Ridge, conifers, cover, grass, ridge
 from tasks_app.generators.sketch.palette import tint
@@ -93,7 +93,8 @@ def _paint_grove(scene: Scene) -> None:
     x, y = scene.xs / scene.width - focus, scene.ys / scene.height - 0.45
     distance = np.hypot(x * 1.2, y * 0.9)
     stops = np.stack([light, blend(light, look.haze, 0.6), deep])
-    scene.pixels[:] = ramp(stops, np.clip(distance * 1.35, 0.0, 1.0))
+    scene.progress.tick()
+    scene.pixels[:] = quick_ramp(stops, distance * 1.35)
     layers = scene.count(5)
     for index in range(layers):
         scene.progress.stage(0.15 + 0.65 * (index + 1) / layers)
