@@ -43,7 +43,6 @@ def studio(request: HttpRequest) -> HttpResponse:
     live, _ = queries.page(owner_id, Filter(states=tuple(sorted(LIVE)), limit=MOST_LIVE))
     ended, cursor = queries.page(owner_id, Filter(states=tuple(sorted(TERMINAL)), limit=PAGE))
     data = _surroundings() | {
-        "generators": offers.generators(),
         "live": [view.document for view in live],
         "recent": [view.document for view in ended],
         "next_cursor": str(cursor) if cursor else None,
@@ -110,9 +109,10 @@ def _owner_id(request: HttpRequest) -> int:
 
 
 def _surroundings() -> dict[str, Any]:
-    """What every script needs: the server's clock, by which it corrects its own, and addresses."""
+    """What every script needs: the server's clock, by which it corrects its own, the forms, and addresses."""
     return {
         "now": documents.stamp(datetime.now(UTC)),
+        "generators": offers.generators(),
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
         "urls": {
             "home": reverse("web:home"),

@@ -7,6 +7,8 @@ import { now, taskPage } from "./page.js";
 import { develop, download, sheet, tombstone } from "./prints.js";
 import { advice, errorTitle, figures, isCanceled, isGone, isLive, promptOf, reason, stateIcon, stateWord } from "./words.js";
 
+const HELD = new Set(["paused", "no_worker", "upstream"]); // nothing moves until somebody acts
+
 export class ProgressBar {
   node = el("div", { class: "bar", role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100, "aria-label": gettext("Progress") }, el("div", {}));
 
@@ -14,6 +16,7 @@ export class ProgressBar {
     const waiting = task.status === "pending";
     this.node.hidden = !isLive(task);
     this.node.dataset.waiting = String(waiting);
+    this.node.dataset.held = String(HELD.has(task.waiting_for));
     if (waiting) this.node.removeAttribute("aria-valuenow");
     else this.node.setAttribute("aria-valuenow", String(task.progress));
     this.node.firstChild.style.setProperty("--part", String(waiting ? 0 : task.progress / 100));
@@ -48,6 +51,8 @@ export class StateLine {
   }
 }
 
+const SHOWS_PROGRESS = new Set(["pending", "running"]);
+
 export class Card {
   #handlers;
   #sheet;
@@ -65,6 +70,7 @@ export class Card {
     const title = el("a", { class: "prompt-line", href: taskPage(task.task_id), title: promptOf(task) }, promptOf(task));
     this.node = el("article", { class: "card", data: { task: task.task_id }, "aria-label": promptOf(task).slice(0, 80) },
       this.#sheet, el("div", { class: "card-body" }, title, this.#state.node, this.#bar.node, this.#note, this.#actions));
+    this.node.style.setProperty("--ratio", this.#sheet.style.getPropertyValue("--ratio"));
     this.update(task);
   }
 
@@ -73,7 +79,7 @@ export class Card {
   }
 
   update(task) {
-    const wasLive = this.#shown !== null && LIVE_SHOWN.has(this.#shown);
+    const wasLive = this.#shown !== null && SHOWS_PROGRESS.has(this.#shown);
     this.task = task;
     this.node.dataset.state = isCanceled(task) ? "canceled" : task.status;
     this.#state.update(task);
@@ -97,7 +103,7 @@ export class Card {
     else if (isGone(task)) fill(this.#sheet, tombstone(stateWord(task)));
     else if (!isLive(task)) fill(this.#sheet, el("div", { class: "tomb" }, icon(stateIcon(task))));
     if (task.error && !isCanceled(task)) {
-      fill(this.#note, el("p", { class: "what" }, errorTitle(task)), el("p", { class: "help" }, `${task.error.message} ${advice(task)}`.trim()));
+      fill(this.#note, el("p", { class: "what" }, errorTitle(task.error.code)), el("p", { class: "help" }, `${task.error.message} ${advice(task)}`.trim()));
     }
   }
 
@@ -105,7 +111,10 @@ export class Card {
     const { changed, added, reuse, dismiss } = this.#handlers;
     if (isLive(task)) return cancelButton(task, changed);
     const again = button(gettext("Reuse"), { icon: "reuse", on: () => reuse(this.task) });
-    const away = button(gettext("Put away"), { icon: "check", class: "quiet", on: () => dismiss(this.task) });
+    const away = el("button", {
+      type: "button", class: "quiet square away", "aria-label": gettext("Put away"), title: gettext("Put away"),
+      on: { click: () => dismiss(this.task) },
+    }, icon("close"));
     if (task.status === "success") {
       const artifacts = task.result.artifacts;
       const save = artifacts.length === 1 ? iconLink(download(artifacts[0]), gettext("Download"), "save", { download: "" })
@@ -115,5 +124,3 @@ export class Card {
     return [task.error.retryable ? retryButton(task, added) : null, again, away];
   }
 }
-
-const LIVE_SHOWN = new Set(["pending", "running"]);

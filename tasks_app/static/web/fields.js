@@ -5,13 +5,13 @@ import { add, el, fill, frame, icon } from "./dom.js";
 import { format, gettext, number } from "./i18n.js";
 import { fault, isNumber, presets, typesOf } from "./schema.js";
 
-const MOST_CHIPS = 16;
+const MOST_CHIPS = 6;
 
 // A labelled shell with help and error text tied to the control(s).
-function shell(name, spec, { group = false, aside = null } = {}) {
+function shell(name, spec, { group = false, aside = null, quiet = false } = {}) {
   const id = `f-${name}`;
   const error = el("p", { class: "error", id: `${id}-error`, hidden: true });
-  const help = spec.description ? el("p", { class: "help", id: `${id}-help` }, spec.description) : null;
+  const help = spec.description ? el("p", { class: quiet ? "unseen" : "help", id: `${id}-help` }, spec.description) : null;
   const title = spec.title ?? name;
   const described = [help ? help.id : null, error.id].filter(Boolean).join(" ");
   const node = group
@@ -60,7 +60,7 @@ export function textarea(name, spec, { big = false, required = false } = {}) {
   return single(name, spec, control, value, (text) => {
     control.value = text ?? spec.default ?? "";
     recount();
-  }, { aside: count });
+  }, { aside: count, quiet: big });
 }
 
 function line(name, spec) {
@@ -141,7 +141,7 @@ function choice(name, spec) {
   const control = el("select", {}, options.map(([value, label]) => el("option", { value: String(value) }, label)));
   return single(name, spec, control, () => options[control.selectedIndex]?.[0], (given) => {
     control.selectedIndex = Math.max(0, options.findIndex(([value]) => value === (given ?? spec.default)));
-  });
+  }, { quiet: true, wrap: el("div", { class: "select" }, control) });
 }
 
 function count(name, spec) {
@@ -218,7 +218,7 @@ function plain(name, spec, required) {
     return few ? count(name, spec) : numeric(name, spec);
   }
   if (types.includes("array") || types.includes("object")) return structure(name, spec);
-  if (spec.format === "textarea") return textarea(name, spec, { big: name === "prompt", required });
+  if (spec.format === "textarea" || name === "prompt") return textarea(name, spec, { big: name === "prompt", required });
   return line(name, spec);
 }
 
@@ -229,13 +229,19 @@ export function draw(schema) {
   const sided = properties.width && properties.height && [properties.width, properties.height].every(isNumber);
   const open = [];
   const folded = [];
-  for (const [name, spec] of Object.entries(properties)) {
+  for (const [name, spec] of ordered(properties)) {
     if (name === "height" && sided) continue;
     const field = name === "width" && sided ? sizes(spec, properties.height) : plain(name, spec, required.has(name));
     const secondText = spec.format === "textarea" && !required.has(name);
     (spec["x-advanced"] || secondText ? folded : open).push(field);
   }
   return { open, folded, check: (values) => check(properties, required, values) };
+}
+
+// The words come first, wherever the schema has them; the rest keeps its order.
+function ordered(properties) {
+  const entries = Object.entries(properties);
+  return [...entries.filter(([name]) => name === "prompt"), ...entries.filter(([name]) => name !== "prompt")];
 }
 
 function check(properties, required, values) {

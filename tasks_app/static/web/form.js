@@ -21,7 +21,7 @@ export class Compose {
   #key = null;
   #busy = false;
   #countdown = null;
-  #slot = el("div", { class: "fields" });
+  #slot = el("div", { class: "slot" });
   #about = el("p", { class: "help" });
   #problem = el("div", { class: "problem", role: "alert" });
   #label = el("span", {}, gettext("Develop"));
@@ -31,7 +31,7 @@ export class Compose {
   constructor(form, onAccepted) {
     this.#form = form;
     this.#onAccepted = onAccepted;
-    add(form, [this.#chooser(), this.#slot, this.#problem, el("div", { class: "send" }, this.#submit)]);
+    add(form, [el("div", { class: "fields" }, this.#chooser(), this.#slot), this.#problem, el("div", { class: "send" }, this.#submit)]);
     form.addEventListener("input", (event) => this.#edited(event));
     form.addEventListener("submit", (event) => { event.preventDefault(); this.#send(); });
     form.addEventListener("keydown", (event) => this.#shortcut(event));
@@ -62,7 +62,7 @@ export class Compose {
     if (offered.length < 2) return null;
     const select = el("select", { id: "generator", on: { change: () => this.#choose(offered[select.selectedIndex], this.#values()) } },
       offered.map((one) => el("option", { value: one.name }, one.paused ? format(gettext("{title} (paused)"), { title: one.title }) : one.title)));
-    return el("div", { class: "field" }, el("label", { for: "generator" }, gettext("Generator")), select, this.#about);
+    return el("div", { class: "field" }, el("label", { for: "generator" }, gettext("Generator")), el("div", { class: "select" }, select), this.#about);
   }
 
   #choose(generator, values) {

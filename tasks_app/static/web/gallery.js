@@ -15,7 +15,7 @@ export function tile(task) {
     ? artifacts.map((artifact, place) => picture(artifact, task, place, artifacts.length, { thumbnail: true }))
     : tombstone(isGone(task) ? stateWord(task) : "");
   if (!artifacts.length && !isGone(task)) fill(shown, icon(stateIcon(task)));
-  return el("li", { class: "tile", data: { task: task.task_id, state: isCanceled(task) ? "canceled" : task.status } },
+  return el("li", { class: "tile", data: { task: task.task_id, state: isCanceled(task) ? "canceled" : isGone(task) ? "gone" : task.status } },
     el("a", { href: taskPage(task.task_id) },
       el("div", { class: "box", data: { cells: Math.max(1, artifacts.length) } }, shown),
       el("div", { class: "caption" },

@@ -58,14 +58,14 @@ function hang(wasLive) {
     fill(wall, artifacts.map((artifact, place) => figure(artifact, place, artifacts.length, wasLive)));
   } else if (isLive(task)) {
     paper = sheet(task);
-    fill(wall, el("div", { class: "card", data: { state: task.status } }, paper));
+    const card = el("div", { class: "card", data: { state: task.status } }, paper);
+    card.style.setProperty("--ratio", paper.style.getPropertyValue("--ratio"));
+    fill(wall, card);
   } else {
     const blank = sheet(task);
     fill(blank, isGone(task) ? tombstone(goneWords()) : el("div", { class: "tomb" }, icon(stateIcon(task))));
     fill(wall, blank);
   }
-  const card = wall.querySelector(".card");
-  if (card) card.dataset.state = task.status;
 }
 
 function goneWords() {
@@ -88,7 +88,7 @@ function figure(artifact, place, count, wasLive) {
 
 function explanation() {
   if (task.error && !isCanceled(task)) {
-    return [el("p", { class: "what" }, errorTitle(task)), el("p", { class: "help" }, `${task.error.message} ${advice(task)}`.trim())];
+    return [el("p", { class: "what" }, errorTitle(task.error.code)), el("p", { class: "help" }, `${task.error.message} ${advice(task)}`.trim())];
   }
   if (task.status === "success" && !isGone(task)) {
     return el("p", { class: "help" }, format(gettext("Kept until {time}."), { time: moment(task.result.expires_at) }));
@@ -107,15 +107,27 @@ function buttons() {
   ];
 }
 
+// The parameters in the words and the order of the generator's form, as far as it is still offered.
 function wish() {
-  const rows = Object.entries(task.params).filter(([name, value]) => name !== "prompt" && value !== null && value !== "");
-  const shownValue = (value) => (typeof value === "number" && !Number.isInteger(value) ? number(value) : typeof value === "object" ? JSON.stringify(value) : String(value));
+  const offered = data.generators.find((one) => one.name === task.generator);
+  const specs = offered?.params_schema.properties ?? {};
+  const { width, height, ...rest } = task.params;
+  const names = [...new Set([...Object.keys(specs), ...Object.keys(rest)])]
+    .filter((name) => name !== "prompt" && name in rest && rest[name] !== null && rest[name] !== "");
   return el("dl", { class: "params" },
-    row(gettext("Generator"), task.generator),
-    rows.map(([name, value]) => row(name.replaceAll("_", " "), shownValue(value))),
+    row(gettext("Generator"), offered?.title ?? task.generator),
+    width && height ? row(gettext("Size"), `${width} × ${height}`) : null,
+    names.map((name) => row(specs[name]?.title ?? name.replaceAll("_", " "), valueWord(rest[name], specs[name]))),
     row(gettext("Handed in"), moment(task.created_at)),
-    task.retry_of ? row(gettext("Retry of"), el("a", { href: taskPage(task.retry_of) }, task.retry_of.slice(-8))) : null,
+    task.retry_of ? row(gettext("Retry of"), el("a", { href: taskPage(task.retry_of) }, gettext("an earlier task"))) : null,
     row(gettext("Task"), el("code", {}, task.task_id)));
+}
+
+function valueWord(value, spec) {
+  const label = spec?.["x-enum-labels"]?.[value];
+  if (label) return label;
+  if (typeof value === "number" && !Number.isInteger(value)) return number(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 const row = (name, value) => el("div", {}, el("dt", {}, name), el("dd", {}, value));

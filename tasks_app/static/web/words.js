@@ -52,14 +52,15 @@ export function figures(task, now) {
     parts.push(duration((now - Date.parse(task.started_at)) / 1000));
   } else {
     const from = Date.parse(task.started_at ?? task.created_at);
-    parts.push(format(gettext("took {time}"), { time: duration((Date.parse(task.finished_at) - from) / 1000) }));
+    const sentence = task.status === "success" ? gettext("took {time}") : gettext("after {time}");
+    parts.push(format(sentence, { time: duration((Date.parse(task.finished_at) - from) / 1000) }));
   }
   if (task.eta_seconds) parts.push(format(gettext("about {time} left"), { time: duration(task.eta_seconds) }));
   if (task.degraded) parts.push(gettext("made by a substitute"));
   return parts.join(" · ");
 }
 
-export function errorTitle(task) {
+export function errorTitle(code) {
   return {
     canceled: gettext("Canceled"),
     invalid_params: gettext("The generator did not accept the request"),
@@ -72,7 +73,7 @@ export function errorTitle(task) {
     waited_too_long: gettext("It waited too long"),
     deadline_exceeded: gettext("It took too long"),
     result_unusable: gettext("The result could not be used"),
-  }[task.error.code] ?? gettext("Something went wrong");
+  }[code] ?? gettext("That did not work");
 }
 
 export function advice(task) {
@@ -101,7 +102,9 @@ export function eventWord(event) {
 
 export function eventDetail(event) {
   const { code, reason: why, detail, by } = event.data ?? {};
-  return [code, why, detail, by].filter((part) => typeof part === "string" && part && part !== event.kind).join(" · ");
+  const words = code && event.kind !== "canceled" ? errorTitle(code) : null;
+  const who = by === "owner" ? gettext("by you") : by;
+  return [words, why, detail, who].filter((part) => typeof part === "string" && part).join(" · ");
 }
 
 export const promptOf = (task) =>
