@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Final
 
 import psutil
-from django.db import close_old_connections, connection
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from redis.exceptions import RedisError
 from rq.job import Job
 from rq.queue import Queue
@@ -81,6 +81,10 @@ class Worker(SimpleWorker):
         except RedisError as error:
             logger.warning("no claim without Redis: %s", error)
             return
+        except (DatabaseError, InterfaceError) as error:
+            # Should the claim have been committed all the same, the sweep finds its attempt.
+            logger.warning("no claim without the database: %s", error)
+            return
         if claimed is not None:
             self._execute(claimed)
 
@@ -127,6 +131,12 @@ class Worker(SimpleWorker):
             self._ending.set()
             threading.Thread(target=self._drain, name="drain", daemon=True).start()
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
+
+    def set_shutdown_requested_date(self) -> None:
+        """Not told to Redis: this runs in a signal handler, in the middle of the model's code.
+
+        An absent Redis would raise there, and the generation would fail.
+        """
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
         """Second signal: the current generation stops at its next step."""

@@ -5,10 +5,11 @@ Each call appends lines to the file that ``DARKROOM_TEST_LOG`` names: ``start``,
 measured at the generator.
 """
 
+import asyncio
 import io
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,59 @@ def dies(params: dict[str, Any], report: Callable[[float], None]) -> bytes:
     os._exit(9)
 
 
+def mixed(params: dict[str, Any], report: Callable[[float], None]) -> bytes:
+    """Listen, or not: as the prompt says."""
+    return (deaf if params["prompt"].startswith("deaf") else sleeper)(params, report)
+
+
+def deaf_at_first(params: dict[str, Any], report: Callable[[float], None]) -> bytes:
+    """Never listen in the first execution of a prompt; be quick in the next one."""
+    log = read(Path(os.environ["DARKROOM_TEST_LOG"]))
+    known = any(line.name == params["prompt"] for line in log)
+    return deaf({**params, "seconds": 0.0} if known else params, report)
+
+
+def disguise(params: dict[str, Any], report: Callable[[float], None]) -> bytes:
+    """Turn whatever happens into an error of its own, as frameworks do."""
+    try:
+        report(0.5)
+        raise ValueError
+    except BaseException as error:
+        raise RuntimeError("the pipeline failed") from error
+
+
+def moody(params: dict[str, Any], report: Callable[[float], None]) -> Any:
+    """Misbehave in the way that the prompt names."""
+    mood = params["prompt"]
+    note("start", mood)
+    if mood in _RAISED:
+        raise _RAISED[mood]
+    if mood == "later":
+        return _fails_after_the_first()
+    return _RETURNED.get(mood, picture())
+
+
+_RAISED: dict[str, BaseException] = {
+    "exit": SystemExit(3),
+    "value": ValueError("a secret detail"),
+    "memory": MemoryError(),
+    "interrupt": KeyboardInterrupt(),
+    "cancelled": asyncio.CancelledError(),
+}
+_RETURNED: dict[str, Any] = {
+    "garbage": object(),
+    "nothing": None,
+    "empty": [],
+    "html": (b"<html>", "image/png"),
+    "truncated": picture(256)[:100],
+}
+
+
+def _fails_after_the_first() -> Iterator[bytes]:
+    yield picture()
+    raise RuntimeError("the second picture failed")
+
+
 def note(what: str, name: str) -> None:
     """Append one line; a single write in append mode is atomic."""
     path = os.environ.get("DARKROOM_TEST_LOG")
@@ -104,3 +158,59 @@ def read(path: Path) -> list[Line]:
         return []
     rows = (line.split("\t") for line in path.read_text().splitlines())
     return [Line(what, float(at), int(pid), name) for what, at, pid, name in rows]
+
+
+def starts(path: Path) -> list[Line]:
+    """Return the executions that began, in order."""
+    return [line for line in read(path) if line.what == "start"]
+
+
+def _changes(lines: Sequence[Line], died: Mapping[int, float]) -> list[tuple[float, int]]:
+    """Return when the number of executions changed and by how much; ends before starts.
+
+    ``died`` says when the processes ended that could not write that they stop.
+    """
+    changes: list[tuple[float, int]] = []
+    running: dict[int, float] = {}
+    for line in lines:
+        if line.what == "start":
+            if line.pid in running:
+                raise AssertionError(f"process {line.pid} began twice without an end")
+            running[line.pid] = line.at
+            changes.append((line.at, 1))
+        elif line.what == "stop":
+            del running[line.pid]
+            changes.append((line.at, -1))
+    changes += [(died[pid], -1) for pid in running if pid in died]
+    return sorted(changes)
+
+
+def most_at_once(lines: Sequence[Line], died: Mapping[int, float] | None = None) -> int:
+    """Return how many executions there were at once, at most."""
+    most = now = 0
+    for _, change in _changes(lines, died or {}):
+        now += change
+        most = max(most, now)
+    return most
+
+
+def longest_below(lines: Sequence[Line], number: int) -> float:
+    """Return for how long fewer than ``number`` ran while there was more to start.
+
+    Counted from when so many ran first until the last start.
+    """
+    last_start = max(line.at for line in lines if line.what == "start")
+    now, since, longest = 0, None, 0.0
+    seen = False
+    for at, change in _changes(lines, {}):
+        if at > last_start:
+            break
+        now += change
+        seen = seen or now >= number
+        if seen and now < number and since is None:
+            since = at
+        elif now >= number and since is not None:
+            longest, since = max(longest, at - since), None
+    if not seen:
+        raise AssertionError(f"there were never {number} at once")
+    return longest

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,9 @@ from urllib.parse import quote
 
 import httpx
 from django.db import connection
+from redis import Redis
+
+from tasks_app.gates import keys
 
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
@@ -37,7 +41,11 @@ FAST_ENVIRONMENT = {
 
 
 def eventually(
-    question: Callable[[], T], *, within: float = PATIENCE, pause: float = 0.05, why: str = ""
+    question: Callable[[], T | None],
+    *,
+    within: float = PATIENCE,
+    pause: float = 0.05,
+    why: str = "",
 ) -> T:
     """Ask until the answer is truthy, and return it. Fails after ``within`` seconds."""
     give_up = time.monotonic() + within
@@ -75,6 +83,9 @@ class Service:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = folder / "artists.log"
         self._children: list[subprocess.Popen[bytes]] = []
+        self._starting = threading.Lock()
+        self._ending = threading.Event()
+        self._keepers: list[threading.Thread] = []
         self._environment = {
             **os.environ,
             **FAST_ENVIRONMENT,
@@ -89,18 +100,31 @@ class Service:
 
     def start(self, *command: str) -> "subprocess.Popen[bytes]":
         """Start `manage.py COMMAND…`; its output goes to a file of the folder."""
-        number = len(self._children)
-        with (self.folder / f"{number}-{command[0]}.log").open("wb") as output:
-            child = subprocess.Popen(
-                [sys.executable, str(ROOT / "manage.py"), *command],
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        self._children.append(child)
+        with self._starting:
+            number = len(self._children)
+            with (self.folder / f"{number}-{command[0]}.log").open("wb") as output:
+                child = subprocess.Popen(
+                    [sys.executable, str(ROOT / "manage.py"), *command],
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            self._children.append(child)
         return child
+
+    def run(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Run `manage.py COMMAND…` to its end."""
+        return subprocess.run(
+            [sys.executable, str(ROOT / "manage.py"), *command],
+            env=self._environment | environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
 
     def web(self) -> "subprocess.Popen[bytes]":
         """Start the web server and wait until it is ready."""
@@ -110,12 +134,37 @@ class Service:
 
     def workers(self, number: int, pool: str = "default") -> "list[subprocess.Popen[bytes]]":
         """Start workers and wait until each has given a sign of life."""
-        from tasks_app.gates import workers as signs
-
-        before = signs.count(pool)
+        before = self._alive(pool)
         started = [self.start("worker", pool) for _ in range(number)]
-        eventually(lambda: signs.count(pool) >= before + number, why="the workers live")
+        eventually(lambda: len(self._alive(pool) - before) >= number, why="the workers live")
         return started
+
+    def kept_workers(self, number: int, pool: str = "default") -> None:
+        """Start workers that are started again whenever they end, as a supervisor does."""
+        before = self._alive(pool)
+        for _ in range(number):
+            keeper = threading.Thread(target=self._keep, args=(pool,), daemon=True)
+            self._keepers.append(keeper)
+            keeper.start()
+        eventually(lambda: len(self._alive(pool) - before) >= number, why="the workers live")
+
+    def child(self, pid: int) -> "subprocess.Popen[bytes]":
+        """Return the child with this process id."""
+        return next(child for child in self._children if child.pid == pid)
+
+    def redis(self) -> Redis:
+        """Return a client of the Redis that this service uses."""
+        return Redis.from_url(self._environment["REDIS_URL"], socket_timeout=5)
+
+    def _alive(self, pool: str) -> set[bytes]:
+        found: list[bytes] = self.redis().zrange(keys.workers(pool), 0, -1)  # type: ignore[assignment]
+        return set(found)
+
+    def _keep(self, pool: str) -> None:
+        child = self.start("worker", pool)
+        while not self._ending.wait(0.1):
+            if child.poll() is not None:
+                child = self.start("worker", pool)
 
     def ticker(self) -> "subprocess.Popen[bytes]":
         """Start a ticker."""
@@ -128,9 +177,13 @@ class Service:
 
     def stop(self) -> None:
         """End everything that was started."""
+        self._ending.set()
+        for keeper in self._keepers:
+            keeper.join()
         for child in self._children:
             if child.poll() is None:
                 child.send_signal(signal.SIGTERM)
+                child.send_signal(signal.SIGCONT)
         give_up = time.monotonic() + 10
         for child in self._children:
             try:

@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, InterfaceError, connection, transaction
 
 from tasks_app import bells, conf
 from tasks_app.core import effects, fairness
@@ -102,12 +102,12 @@ def claim_next(pool: str, worker: str) -> Claim | None:
         found = candidates(pool)
         if not found:
             return None
-        claim_id = uuid4()
+        claim_id, begun = uuid4(), time.monotonic()
         answer = slots.acquire(claim_id, found)
         if answer.restore:
-            slots.restore(running_holders())
+            slots.restore(running_holders(), answer.fence)
         elif answer.index is not None:
-            claim = _start(found[answer.index], claim_id, worker)
+            claim = _start(found[answer.index], claim_id, worker, begun)
             if claim is not None:
                 return claim
         elif not answer.newly_full:
@@ -128,9 +128,9 @@ def holder_of(attempt: Attempt) -> slots.Holder:
     )
 
 
-def _start(candidate: slots.Candidate, claim_id: UUID, worker: str) -> Claim | None:
+def _start(candidate: slots.Candidate, claim_id: UUID, worker: str, begun: float) -> Claim | None:
+    """Commit a claim whose slots were asked for at ``begun``; None: it lost its race."""
     holder = slots.Holder(claim_id, candidate.task_id, candidate.generator_id, candidate.owner_id)
-    begun = time.monotonic()
     with transaction.atomic():
         claim = _commit(holder, worker)
         if time.monotonic() - begun > conf.get().slot_fence / 2:
@@ -187,6 +187,6 @@ def _after(claim: Claim) -> None:
     try:
         fairness.advance(claim.task.pool, claim.task.tag)
         effects.changed(claim.task.pk)
-    except DatabaseError as error:
+    except (DatabaseError, InterfaceError) as error:
         logger.warning("could not follow up a claim: %s", error)
     bells.ring(claim.task.pool)

@@ -29,7 +29,7 @@ def claimed(holder: slots.Holder) -> None:
 
 
 def unclaimed(holder: slots.Holder) -> None:
-    """After a claim lost its race: give the slots back, others are waiting for them."""
+    """Give the slots of a claim back that does not run: it lost its race, or is over."""
     _quietly(lambda: slots.release(holder), "release slots")
 
 

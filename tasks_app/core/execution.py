@@ -13,7 +13,7 @@ from tasks_app.core.durably import durably
 from tasks_app.core.heartbeat import Heartbeat
 from tasks_app.core.stopping import Reason, Run
 from tasks_app.generators.base import GenerationRequest, LocalAdapter
-from tasks_app.generators.errors import GeneratorError, Stopped
+from tasks_app.generators.errors import GeneratorError
 from tasks_app.lifecycle import ErrorCode
 from tasks_app.models import Artifact
 from tasks_app.results import store
@@ -37,25 +37,35 @@ def run(claim: Claim, redis: Redis, started: Started) -> None:
     started(progress)
     connection.close()
     stored: list[Artifact] = []
-    ending: Callable[[], bool]
     with Heartbeat(claim, progress, redis):
-        try:
-            _generate(claim, progress, stored)
-            ending = _success(claim, stored)
-        except Stopped:
-            ending = _halt(claim, progress.reason or Reason.REVOKED)
-        except GeneratorError as error:
-            ending = _failure(claim, error)
-        except Exception:
-            logger.exception("task %s: the generator failed", claim.task.pk)
-            ending = _failure(claim, GeneratorError(ErrorCode.INTERNAL))
-        except SystemExit:
-            logger.error("task %s: the generator tried to end the worker", claim.task.pk)
-            ending = _failure(claim, GeneratorError(ErrorCode.INTERNAL))
+        ending = _attempted(claim, progress, stored)
         # Still inside the heartbeat: the attempt must not be lost while the database is away.
         if not durably(ending, within=_PATIENCE):
             store.discard(stored)
     logger.info("task %s: attempt %s ended", claim.task.pk, claim.attempt.number)
+
+
+def _attempted(claim: Claim, progress: Run, stored: list[Artifact]) -> Callable[[], bool]:
+    """Generate, and return the ending that fits. Nothing that a model raises gets past here.
+
+    That includes what derives from ``BaseException`` only: SystemExit, KeyboardInterrupt,
+    asyncio's CancelledError. What flies after the generation was told to stop is its
+    stopping, also where the model's code made another exception of it.
+    """
+    try:
+        _generate(claim, progress, stored)
+    except BaseException as error:
+        if progress.reason is not None:
+            return _halt(claim, progress.reason)
+        return _failure(claim, _as_generator_error(claim, error))
+    return _success(claim, stored)
+
+
+def _as_generator_error(claim: Claim, error: BaseException) -> GeneratorError:
+    if isinstance(error, GeneratorError):
+        return error
+    logger.error("task %s: the generator failed", claim.task.pk, exc_info=error)
+    return GeneratorError(ErrorCode.INTERNAL)
 
 
 def _generate(claim: Claim, progress: Run, stored: list[Artifact]) -> None:

@@ -17,6 +17,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from tasks_app import conf
+from tasks_app.core import effects
 from tasks_app.core.claim import Claim
 from tasks_app.core.stopping import Reason, Run
 from tasks_app.gates import control, keys, slots
@@ -45,6 +46,8 @@ class Heartbeat:
     def __exit__(self, *exc: object) -> None:
         self._run.ended.set()
         self._thread.join(timeout=conf.get().lease)
+        # A beat that was under way may have taken the slots again after the ending gave them back.
+        effects.unclaimed(self._claim.holder)
 
     def _loop(self) -> None:
         interval = conf.get().control_interval

@@ -70,7 +70,11 @@ def interrupted(attempt: Attempt) -> bool:
 
 
 def lost(attempt: Attempt) -> bool:
-    """No sign of life for a lease: the task waits again, or has lost too many workers."""
+    """No sign of life for a lease: the task waits again, or has lost too many workers.
+
+    ``attempt`` is as the caller read it; a heartbeat since then shows that its worker lives,
+    and nothing is changed.
+    """
     with transaction.atomic():
         task = _task_of(attempt)
         moved = False
@@ -82,7 +86,10 @@ def lost(attempt: Attempt) -> bool:
                 cap=conf.get().max_attempts,
             )
             moved = _follow(task, decision, "", spent=1, reason="worker lost")
-        if _end(attempt, Outcome.LOST) and not moved:
+        if not _end(attempt, Outcome.LOST, heartbeat_at=attempt.heartbeat_at):
+            transaction.set_rollback(True)
+            return False
+        if not moved:
             record(attempt.task, EventKind.ATTEMPT_ENDED, attempt.number, {"reason": "worker lost"})
     _settled(attempt)
     return moved
@@ -182,9 +189,14 @@ def _follow(task: Task, decision: Again | Over, detail: str, *, spent: int, reas
 
 
 def _end(
-    attempt: Attempt, outcome: Outcome, code: ErrorCode | None = None, detail: str = ""
+    attempt: Attempt,
+    outcome: Outcome,
+    code: ErrorCode | None = None,
+    detail: str = "",
+    **expected: Any,
 ) -> bool:
-    rows = Attempt.objects.filter(pk=attempt.pk, ended_at__isnull=True).update(
+    """End the attempt's row if it has not ended and its columns are as ``expected``."""
+    rows = Attempt.objects.filter(pk=attempt.pk, ended_at__isnull=True, **expected).update(
         ended_at=Now(),
         outcome=outcome.value,
         error_code=code.value if code else "",

@@ -50,14 +50,16 @@ class Answer:
     """What an attempt to take slots gave: one of ``index``, ``restore`` or neither.
 
     ``index``: the candidate that got its slots. ``restore``: the sets must be rebuilt from
-    the attempt table first. ``wait``: seconds until that is allowed. ``newly_full``: owners
-    that this call found at their limit, so another look may find others.
+    the attempt table first; ``fence`` names the loss that they are rebuilt for. ``wait``: seconds
+    until that is allowed. ``newly_full``: owners that this call found at their limit, so
+    another look may find others.
     """
 
     index: int | None = None
     newly_full: int = 0
     wait: float = 0.0
     restore: bool = False
+    fence: str = ""
 
 
 def acquire(claim_id: UUID, candidates: Sequence[Candidate]) -> Answer:
@@ -83,7 +85,7 @@ def acquire(claim_id: UUID, candidates: Sequence[Candidate]) -> Answer:
         case b"fence":
             return Answer(wait=int(number) / 1000)
         case b"restore":
-            return Answer(restore=True)
+            return Answer(restore=True, fence=number.decode())
     return Answer(newly_full=int(number))
 
 
@@ -106,12 +108,16 @@ def release(holder: Holder) -> int:
     return int(cast("int", gone))
 
 
-def restore(holders: Iterable[Holder]) -> None:
-    """Declare the sets complete, after adding every execution that the attempt table knows."""
+def restore(holders: Iterable[Holder], fence: str = "") -> None:
+    """Declare the sets complete, after adding every execution that the attempt table knows.
+
+    ``fence`` is what ``acquire`` answered: should Redis have lost the sets once more in the
+    meantime, they are not complete. Without it they are declared so in any case.
+    """
     settings = conf.get()
     for holder in holders:
         extend(holder, lease=settings.lease)
-    _script("complete")(keys=[keys.slots_epoch()])
+    _script("complete")(keys=[keys.slots_epoch()], args=[fence])
 
 
 def full_owners() -> list[int]:

@@ -4,7 +4,7 @@
 -- ARGV: claim id, claim lease (ms), limit of all, fence (ms),
 --       then per candidate: task id, generator limit, owner limit, owner id
 -- Returns {"taken", index from 1} | {"full", owners newly seen at their limit}
---       | {"fence", milliseconds to wait} | {"restore", 0}
+--       | {"fence", milliseconds to wait} | {"restore", the fence that is over}
 --
 -- Time is Redis' own, so that the clocks of the callers do not matter.
 local clock = redis.call('TIME')
@@ -26,7 +26,7 @@ if epoch ~= 'complete:' .. run then
   end
   local left = tonumber(started) + fence - now
   if left > 0 then return {'fence', left} end
-  return {'restore', 0}
+  return {'restore', epoch}
 end
 
 local function live(key)
