@@ -35,6 +35,6 @@ def read(token: str) -> Link | None:
     try:
         value = signing.loads(token, salt=_SALT, max_age=timedelta(seconds=conf.get().link_seconds))
         artifact_id, thumbnail, download = value
-        return Link(UUID(artifact_id), bool(thumbnail), bool(download))
+        return Link(UUID(str(artifact_id)), bool(thumbnail), bool(download))
     except (signing.BadSignature, ValueError, TypeError):
         return None

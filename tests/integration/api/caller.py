@@ -5,6 +5,13 @@ from typing import Any
 
 from django.test import Client
 
+from tasks_app.core import outcomes
+from tasks_app.generators.base import Output
+from tasks_app.models import Task
+from tasks_app.results import store
+from tests.artists import picture
+from tests.integration.helpers import claimed, submit
+
 VALID: dict[str, Any] = {"generator": "sleeper", "params": {"prompt": "a picture"}}
 MEDIA_TYPE = "application/problem+json"
 
@@ -57,3 +64,16 @@ def problem(
         assert pointer in [error["pointer"] for error in found["errors"]], found["errors"]
         assert all(error["detail"] and error["code"] for error in found["errors"])
     return found
+
+
+def finished(user: Any) -> Task:
+    """Return a task of this user that ended in success, with a stored picture.
+
+    Needs the fixtures ``sleeper`` and ``open_slots``.
+    """
+    task = submit(user)
+    attempt = claimed().attempt
+    assert attempt.task_id == task.pk
+    stored = store.save(task.pk, attempt.number, 0, Output(picture(), "image/png"))
+    assert outcomes.succeeded(attempt, [stored])
+    return Task.objects.get(pk=task.pk)

@@ -39,6 +39,12 @@ def nested(depth: int) -> bytes:
     return wish(metadata="HERE").replace(b'"HERE"', inner)
 
 
+def each(make: Callable[..., bytes], field: str, *values: Any) -> list[tuple[bytes, str]]:
+    """Return submissions in which one field has each of these values, and its pointer."""
+    place = "/params" if make is params else ""
+    return [(make(**{field: value}), f"{place}/{field}") for value in values]
+
+
 UNREADABLE: dict[str, bytes] = {
     "text": b"a picture, please",
     "half": wish()[:-1],
@@ -71,20 +77,14 @@ def test_unreadable_json_is_400(call: Caller, raw: bytes) -> None:
 INVALID: list[tuple[bytes, str]] = [
     *[(raw, "") for raw in (b"[]", b'"text"', b"1", b"null", b"true", b"[" * 100_000)],
     *[(raw, "/generator") for raw in (b"", b"{}", b'{"params": {"prompt": "p"}}')],
-    *[(wish(generator=bad), "/generator") for bad in (1, None, [], {}, True, "", "nope", "a\0b")],
+    *each(wish, "generator", 1, None, [], {}, True, "", "nope", "a\0b"),
     (wish(generator="x" * 2_000_000), "/generator"),
-    *[(wish(params=bad), "/params") for bad in (None, [], "text", 1, False)],
+    *each(wish, "params", None, [], "text", 1, False),
     (wish(params={}), "/params/prompt"),
     (b'{"generator": "sleeper"}', "/params/prompt"),
-    *[
-        (params(prompt=bad), "/params/prompt")
-        for bad in (1, None, [], {}, True, "", "a\0b", "x" * 2_000_000)
-    ],
-    *[
-        (params(n=bad), "/params/n")
-        for bad in (-1, 0, 5, 1.5, True, "1", None, [1], 10**30, -(10**30), 2**63, 1e19)
-    ],
-    *[(params(seconds=bad), "/params/seconds") for bad in (-1, -1e-300, "1", True, None, 1e300)],
+    *each(params, "prompt", 1, None, [], {}, True, "", "a\0b", "x" * 2_000_000),
+    *each(params, "n", -1, 0, 5, 1.5, True, "1", None, [1], 10**30, -(10**30), 2**63, 1e19),
+    *each(params, "seconds", -1, -1e-300, "1", True, None, 1e300),
     (params(nope=1), "/params/nope"),
     (params(**{"a/b~c": 1}), "/params/a~1b~0c"),
     (params(**{"a\0b": 1}), "/params"),
@@ -92,20 +92,14 @@ INVALID: list[tuple[bytes, str]] = [
     (wish(**{"a/b": 1}), "/a~1b"),
     (wish(owner=1), "/owner"),
     (wish(retry_of=ID), "/retry_of"),
-    *[(wish(priority=bad), "/priority") for bad in ("urgent", "HIGH", "", 1, None, [], True)],
-    *[
-        (wish(max_wait=bad), "/max_wait")
-        for bad in (0, -1, 0.5, 86_401, 1e18, 1e300, 10**30, "60", True, [])
-    ],
-    *[(wish(allow_degraded=bad), "/allow_degraded") for bad in (0, 1, "true", None, [])],
-    *[(wish(metadata=bad), "/metadata") for bad in (None, [], "text", 1, {"a": "x" * 2048})],
+    *each(wish, "priority", "urgent", "HIGH", "", 1, None, [], True),
+    *each(wish, "max_wait", 0, -1, 0.5, 86_401, 1e18, 1e300, 10**30, "60", True, []),
+    *each(wish, "allow_degraded", 0, 1, "true", None, []),
+    *each(wish, "metadata", None, [], "text", 1, {"a": "x" * 2048}),
     (wish(metadata={"a": {"b": ["c", "a\0b"]}}), "/metadata/a/b/1"),
     (wish(metadata={"a\0b": 1}), "/metadata"),
     (wish(metadata={"a": 1e20}), "/metadata/a"),
-    *[
-        (wish(idempotency_key=bad), "/idempotency_key")
-        for bad in ("", "x" * 256, "clé", "a b", "a\n", 1, [], True)
-    ],
+    *each(wish, "idempotency_key", "", "x" * 256, "clé", "a b", "a\n", 1, [], True),
     (nested(1_000), "/metadata/a/a"),
     (nested(100_000), ""),
 ]
