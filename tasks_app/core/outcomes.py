@@ -111,7 +111,12 @@ def timed_out(task: Task) -> bool:
 
 
 def end_now(task: Task, target: State, event: EventKind, code: ErrorCode) -> bool:
-    """End a live task from outside. A running attempt is told to stop and keeps its slots."""
+    """End a live task from outside. A running attempt is told to stop and keeps its slots.
+
+    Returns False when the task has ended or changed since it was read.
+    """
+    if task.terminal:
+        return False
     with transaction.atomic():
         moved = move(task, target, event, data={"code": code.value}, error_code=code.value)
         if not moved:
