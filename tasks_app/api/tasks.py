@@ -1,5 +1,6 @@
 """`/v1/tasks`: submit, read, list, cancel, retry, remove the result, read the history."""
 
+from typing import Final
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -12,6 +13,9 @@ from tasks_app.api.users import user_id, user_of
 from tasks_app.core import access, cancellation, documents, queries, results, submission
 from tasks_app.core.queries import View
 from tasks_app.core.submission import Submission
+
+_INTERNAL: Final = frozenset({"worker"})
+"""What the history says to operators only: names of hosts."""
 
 
 def _answer(view: View, status: int = 200, **headers: str) -> Response:
@@ -103,7 +107,7 @@ class Events(APIView):
                 "at": documents.stamp(event.at),
                 "kind": event.kind,
                 "attempt": event.attempt_number,
-                "data": event.data,
+                "data": {name: one for name, one in event.data.items() if name not in _INTERNAL},
             }
             for event in events
         ]

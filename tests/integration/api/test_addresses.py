@@ -325,7 +325,7 @@ def test_a_link_that_is_not_ours_or_has_ended_opens_nothing(
         problem(Caller().get(f"/files/{one}"), 404)
     opened = Caller().get(f"/files/{token}")
     assert opened.status_code == 200
-    assert b"".join(opened.streaming_content)  # type: ignore[attr-defined]
+    assert b"".join(opened.streaming_content)
     now = time.time()
     with monkeypatch.context() as later:
         later.setattr(time, "time", lambda: now + 301)
