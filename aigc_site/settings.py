@@ -215,7 +215,6 @@ DARKROOM: dict[str, Any] = {
     "tick_interval": env.duration("DARKROOM_TICK_INTERVAL", 0.5, minimum=0.02),
     "figures_interval": env.duration("DARKROOM_FIGURES_INTERVAL", 2, minimum=0.05),
     "sweep_interval": env.duration("DARKROOM_SWEEP_INTERVAL", 5, minimum=0.05),
-    "default_timeout": env.duration("DARKROOM_DEFAULT_TIMEOUT", 900, minimum=1),
     "max_wait": env.duration("DARKROOM_MAX_WAIT", 3600, minimum=1, maximum=86_400),
     "max_attempts": env.integer("DARKROOM_MAX_ATTEMPTS", 50, minimum=1),
     "result_days": env.number("DARKROOM_RESULT_DAYS", 7, minimum=0.001),

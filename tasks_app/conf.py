@@ -29,7 +29,6 @@ class Conf:
     tick_interval: float
     figures_interval: float
     sweep_interval: float
-    default_timeout: float
     max_wait: float
     max_attempts: int
     result_days: float

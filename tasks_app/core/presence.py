@@ -69,7 +69,7 @@ def _remaining(
 
 def _position(body: dict[str, Any], figures: Figures | None) -> int | None:
     """Return the place in the pool's order, from 1, interpolated between the samples."""
-    if figures is None or not figures.tags or body["held_until"] is not None:
+    if figures is None or body["held_until"] is not None:
         return None
     tags = [tag for tag, _ in figures.tags]
     place = bisect_left(tags, body["tag"])
