@@ -38,6 +38,7 @@ from tests.conftest import make_generator, make_user
 from tests.integration.helpers import artifacts, submit, wrong_heads
 
 EXAMPLES = int(os.environ.get("DARKROOM_TEST_EXAMPLES", "40"))
+A_DAY = timedelta(days=1)
 LIMIT = 2
 BUDGET = 2
 ENDINGS = ("succeeded", "failed", "timed_out", "canceled")
@@ -107,12 +108,14 @@ class Tasks(RuleBasedStateMachine):
         live.update(heartbeat_at=long_ago)
         live.filter(revoked_at__isnull=False).update(revoked_at=long_ago)
 
-    @rule(which=st.integers(0, 20), column=st.sampled_from(["deadline_at", "give_up_at"]))
-    def passing_time(self, which: int, column: str) -> None:
-        live = Task.objects.filter(finished_at__isnull=True).order_by("pk")[which : which + 1]
-        for task in live:
-            passed = {column: F(column) - timedelta(hours=2)}
-            Task.objects.filter(pk=task.pk).update(**passed)
+    @rule(one=claims)
+    def passing_the_deadline(self, one: Claim) -> None:
+        Task.objects.filter(pk=one.task.pk).update(deadline_at=F("deadline_at") - A_DAY)
+
+    @rule(who=st.integers(0, 1))
+    def waiting_too_long(self, who: int) -> None:
+        waiting = Task.objects.filter(owner=self.users[who], state="pending")
+        waiting.update(give_up_at=F("give_up_at") - A_DAY)
 
     @rule()
     def delays_ending(self) -> None:
@@ -120,10 +123,14 @@ class Tasks(RuleBasedStateMachine):
             not_before=Now() - timedelta(seconds=1)
         )
 
-    @rule(which=st.integers(0, 20), who=st.integers(0, 1))
-    def canceling(self, which: int, who: int) -> None:
+    @rule(one=claims)
+    def canceling(self, one: Claim) -> None:
+        cancellation.cancel(one.task.pk, one.task.owner_id)
+
+    @rule(who=st.integers(0, 1))
+    def canceling_what_waits(self, who: int) -> None:
         user = self.users[who]
-        for task in Task.objects.filter(owner=user).order_by("pk")[which : which + 1]:
+        for task in Task.objects.filter(owner=user, state="pending")[:1]:
             cancellation.cancel(task.pk, user.pk)
 
     @rule()
