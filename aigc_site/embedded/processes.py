@@ -32,17 +32,21 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequested(Exception):
-    """A signal asked us to end, or the process that started us is gone."""
+    """A signal or the caller's `stop_when` asked us to end."""
 
 
 class Manager:
     """Use as a context manager: leaving the block stops every child."""
 
     def __init__(
-        self, log_folder: Path, say: Callable[[str], None], *, parent: int | None = None
+        self,
+        log_folder: Path,
+        say: Callable[[str], None],
+        *,
+        stop_when: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`say` gets one line per event; `parent` is a process whose end asks us to stop."""
-        self._logs, self._say, self._parent = log_folder, say, parent
+        """`say` gets one line per event; `stop_when` is asked often and must be quick."""
+        self._logs, self._say, self._stop_when = log_folder, say, stop_when
         self.children: list[Child] = []
         self._stop_requests = 0
         self._logs_due = 0.0
@@ -54,7 +58,10 @@ class Manager:
             os.set_blocking(descriptor, False)
         self._old_wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         self._old_handlers = {
-            number: signal.signal(number, self._on_stop_signal) for number in _STOP_SIGNALS
+            number: signal.signal(number, self._on_stop_signal)
+            for number in _STOP_SIGNALS
+            # nohup has SIGHUP ignored, and means it.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN
         }
         # Without a handler of its own an ended child would not interrupt the select.
         self._old_handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -189,9 +196,7 @@ class Manager:
         return max(0.0, min(waiting) - time.monotonic()) if waiting else _TICK
 
     def _check_stop(self) -> None:
-        if self._parent is not None and os.getppid() != self._parent:
-            self._stop_requests = max(self._stop_requests, 1)
-        if self._stop_requests:
+        if self._stop_requests or self._stop_when():
             raise StopRequested
 
     def _on_stop_signal(self, _number: int, _frame: FrameType | None) -> None:

@@ -11,10 +11,11 @@ import argparse
 import contextlib
 import http.client
 import os
+import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -73,14 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(parsed: Mapping[str, object]) -> int:
     """Run until a signal comes. 0 after an orderly stop, 1 when it could not run."""
-    parent = os.getppid()
+    parent = os.getppid()  # before anything takes time: it may be gone soon
     try:
         options = _options(parsed)
         _check_python()
         _make_data(options.data)
         with _only_one(options.data):
             _check_port(options)
-            _serve(options, parent if options.stop_with_parent else None)
+            _serve(options, _abandonment(parent if options.stop_with_parent else None))
     except EmbeddedError as error:
         say(str(error), stream=sys.stderr)
         return 1
@@ -166,11 +167,25 @@ def _check_port(options: Options) -> None:
 # --- the service -----------------------------------------------------------------------------
 
 
-def _serve(options: Options, parent: int | None) -> None:
-    with (
-        contextlib.suppress(StopRequested),
-        Manager(options.data / "logs", say, parent=parent) as m,
-    ):
+def _abandonment(parent: int | None) -> Callable[[], bool]:
+    """Whether the process that started us, or the terminal we had, is gone.
+
+    A hang-up signals only the leader of the session. When that is make, it does not pass it on.
+    """
+    nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    terminals = [] if nohup else [fd for fd in (0, 1, 2) if os.isatty(fd)]
+
+    def gone() -> bool:
+        if parent is not None and os.getppid() != parent:
+            return True
+        return not all(os.isatty(fd) for fd in terminals)
+
+    return gone
+
+
+def _serve(options: Options, stop_when: Callable[[], bool]) -> None:
+    manager = Manager(options.data / "logs", say, stop_when=stop_when)
+    with contextlib.suppress(StopRequested), manager as m:
         started = time.monotonic()
         environment = _environment(options, *_start_servers(m, options.data))
         _set_up(m, options, environment)

@@ -73,12 +73,12 @@ class Service:
     output: list[str] = field(default_factory=list)
     process: "subprocess.Popen[str] | None" = None
 
-    def start(self, *, wait: bool = True) -> "Service":
+    def start(self, *, wait: bool = True, stdin: int = subprocess.DEVNULL) -> "Service":
         self.process = subprocess.Popen(
             [*UP, "--port", str(self.port), "--data", str(self.data), "--workers", "1"],
             cwd=ROOT,
             env=clean_environment(),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -238,6 +238,17 @@ def test_a_stop_in_the_middle_of_the_start_leaves_nothing(service: Service) -> N
     eventually(lambda: len(service.family()) > 2, "children")
     family = service.family()
     service.main.terminate()
+    assert service.main.wait(15) == 0
+    assert_gone(family, 1)
+
+
+def test_a_closed_terminal_ends_it(service: Service) -> None:
+    """Also when make is the leader of the session, which then gets the only SIGHUP."""
+    terminal, inner = os.openpty()
+    service.start(stdin=inner)
+    os.close(inner)
+    family = service.family()
+    os.close(terminal)
     assert service.main.wait(15) == 0
     assert_gone(family, 1)
 

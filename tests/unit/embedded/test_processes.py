@@ -170,10 +170,11 @@ def test_the_handlers_of_signals_are_put_back(manager: Manager) -> None:
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD)] == before
 
 
-def test_the_end_of_the_calling_process_asks_to_stop(tmp_path: Path) -> None:
-    foreign = os.getppid() + 1
-    with Manager(tmp_path, print, parent=foreign) as manager, pytest.raises(StopRequested):
+def test_the_caller_may_ask_to_stop(tmp_path: Path) -> None:
+    answers = [True, False, False]
+    with Manager(tmp_path, print, stop_when=answers.pop) as manager, pytest.raises(StopRequested):
         manager.run_forever()
+    assert not answers
 
 
 def test_a_program_that_runs_once(manager: Manager) -> None:
