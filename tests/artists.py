@@ -165,6 +165,18 @@ def starts(path: Path) -> list[Line]:
     return [line for line in read(path) if line.what == "start"]
 
 
+def unfinished(path: Path, begun_within: float = 1e9) -> list[Line]:
+    """Return the executions that have not stopped, of those that began so many seconds ago."""
+    running: dict[int, Line] = {}
+    for line in read(path):
+        if line.what == "start":
+            running[line.pid] = line
+        elif line.what == "stop":
+            running.pop(line.pid, None)
+    since = time.monotonic() - begun_within
+    return [line for line in running.values() if line.at >= since]
+
+
 def _changes(lines: Sequence[Line], died: Mapping[int, float]) -> list[tuple[float, int]]:
     """Return when the number of executions changed and by how much; ends before starts.
 

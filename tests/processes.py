@@ -58,11 +58,11 @@ def eventually(
         time.sleep(pause)
 
 
-def database_url() -> str:
-    """Return the URL of the database that this test uses."""
+def database_url(host: str = "") -> str:
+    """Return the URL of the database that this test uses, or of the same by way of ``host``."""
     values = connection.settings_dict
     password = f":{quote(values['PASSWORD'], safe='')}" if values["PASSWORD"] else ""
-    host = quote(values["HOST"], safe="")
+    host = host or quote(values["HOST"], safe="")
     port = f":{values['PORT']}" if values["PORT"] else ""
     return f"postgresql://{values['USER']}{password}@{host}{port}/{values['NAME']}"
 

@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
+import pytest
 from django.db import connection
 
 from tasks_app.core import submission
 from tasks_app.core.submission import Wish
 from tasks_app.gates import keys, slots
 from tasks_app.lifecycle import LIVE
-from tasks_app.models import Attempt, Event, Generator, Task
+from tasks_app.models import Artifact, Attempt, Event, Generator, Task
+from tasks_app.results.store import storage
 from tests.processes import eventually
 
 
@@ -54,6 +56,11 @@ def ended() -> int:
     return Task.objects.exclude(state__in=[state.value for state in LIVE]).count()
 
 
+def wait_until_ended(number: int) -> None:
+    """Wait until so many tasks have ended."""
+    eventually(lambda: ended() >= number, why=f"{number} tasks have ended")
+
+
 def history(task_id: UUID) -> list[str]:
     """Return the lines of a task's history, with the reason where there is one."""
     return [
@@ -84,3 +91,22 @@ def end_connections() -> int:
         )
         (number,) = cursor.fetchone()
     return int(number)
+
+
+def reconnect() -> None:
+    """Forget this process' connection: its server was killed."""
+    connection.close()
+
+
+def database_folder() -> str:
+    """Return the folder of the socket of this test's PostgreSQL."""
+    host = str(connection.settings_dict["HOST"])
+    if not host.startswith("/"):
+        pytest.skip("PostgreSQL is not reached by a Unix socket")
+    return host
+
+
+def has_its_files(task_id: UUID) -> bool:
+    """Return whether a task has artifacts and all their files are there."""
+    keys_of = [(a.storage_key, a.thumbnail_key) for a in Artifact.objects.filter(task_id=task_id)]
+    return bool(keys_of) and all(storage().exists(key) for pair in keys_of for key in pair)

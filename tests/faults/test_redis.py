@@ -1,0 +1,85 @@
+"""Redis that forgets, dies and comes back with old news: no task is lost, none runs twice."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from tests import artists, scenes
+from tests.conftest import make_generator
+from tests.faults.conftest import OwnServer
+from tests.processes import Service, eventually
+
+Services = Callable[..., Service]
+
+
+def test_emptied_again_and_again_it_costs_no_task_and_admits_nobody_too_many(
+    service: Services, alice: Any
+) -> None:
+    limited = make_generator("limited", max_running=3, expected_seconds=0.3)
+    darkroom = service()
+    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(53)], seconds=0.3)
+    darkroom.ticker()
+    darkroom.workers(5)
+    eventually(lambda: len(artists.unfinished(darkroom.log)) == 3, pause=0.01)
+    flushes = []
+    for after in (0, 10, 11, 20, 30, 40):
+        scenes.wait_until_ended(after)
+        darkroom.redis().flushall()
+        flushes.append(time.monotonic())
+
+    assert scenes.wait_for_the_end() == {"success": 53}
+    _each_ran_once(darkroom, 53)
+    log = artists.read(darkroom.log)
+    assert artists.most_at_once(log) == 3
+    assert all(any(line.at > at for line in log) for at in flushes)
+
+
+def test_emptied_all_the_time_it_still_admits_nobody_too_many(
+    service: Services, alice: Any
+) -> None:
+    """Any moment of a claim or of a restoration may be the one at which the slots are lost."""
+    limited = make_generator("limited", max_running=2, expected_seconds=0.05)
+    darkroom = service(DARKROOM_SLOT_FENCE="0.2")
+    darkroom.ticker()
+    darkroom.workers(4)
+    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(40)], seconds=0.05)
+    redis = darkroom.redis()
+    pauses = (0.0, 0.21, 0.22, 0.25, 0.3)
+    for turn in range(15):
+        time.sleep(pauses[turn % len(pauses)])
+        redis.flushall()
+    assert scenes.wait_for_the_end() == {"success": 40}
+    _each_ran_once(darkroom, 40)
+    assert artists.most_at_once(artists.read(darkroom.log)) <= 2
+
+
+def test_killed_and_back_with_nothing_or_with_old_news_it_costs_no_task(
+    service: Services, own_redis: OwnServer, alice: Any
+) -> None:
+    limited = make_generator("limited", max_running=3, expected_seconds=0.4)
+    darkroom = service(REDIS_URL=own_redis.url)
+    darkroom.ticker()
+    darkroom.kept_workers(4)
+    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(18)], seconds=0.5)
+
+    eventually(lambda: len(artists.starts(darkroom.log)) >= 3)
+    own_redis.kill()
+    own_redis.start()
+    scenes.wait_until_ended(6)
+    eventually(lambda: len(artists.unfinished(darkroom.log)) == 3, pause=0.01)
+    darkroom.redis().save()
+    done = scenes.ended()
+    scenes.wait_until_ended(done + 4)
+    own_redis.kill()
+    own_redis.start()
+
+    assert scenes.wait_for_the_end() == {"success": 18}
+    _each_ran_once(darkroom, 18)
+    assert artists.most_at_once(artists.read(darkroom.log)) == 3
+
+
+def _each_ran_once(darkroom: Service, number: int) -> None:
+    started = Counter(line.name for line in artists.starts(darkroom.log))
+    assert len(started) == number
+    assert set(started.values()) == {1}
