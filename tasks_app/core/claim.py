@@ -18,7 +18,13 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 
 from tasks_app import bells, conf
 from tasks_app.core import effects, fairness
@@ -98,8 +104,9 @@ def claim_next(pool: str, worker: str) -> Claim | None:
     Raises ``RedisError`` when slots cannot be taken, and database errors when the table
     cannot be reached; nothing is lost by either.
     """
+    broken: set[UUID] = set()
     for _ in range(_ROUNDS):
-        found = candidates(pool)
+        found = [one for one in candidates(pool) if one.task_id not in broken]
         if not found:
             return None
         claim_id, begun = uuid4(), time.monotonic()
@@ -107,7 +114,7 @@ def claim_next(pool: str, worker: str) -> Claim | None:
         if answer.restore:
             slots.restore(running_holders(), answer.fence)
         elif answer.index is not None:
-            claim = _start(found[answer.index], claim_id, worker, begun)
+            claim = _start_unless_broken(found[answer.index], claim_id, worker, begun, broken)
             if claim is not None:
                 return claim
         elif not answer.newly_full:
@@ -128,9 +135,28 @@ def holder_of(attempt: Attempt) -> slots.Holder:
     )
 
 
+def _start_unless_broken(
+    candidate: slots.Candidate, claim_id: UUID, worker: str, begun: float, broken: set[UUID]
+) -> Claim | None:
+    """Commit a claim; a task that cannot be claimed must not stand before all the others."""
+    try:
+        return _start(candidate, claim_id, worker, begun)
+    except (OperationalError, InterfaceError):
+        raise  # the commit may have gone through: the slots live out their lease
+    except Exception:
+        logger.exception("task %s cannot be claimed", candidate.task_id)
+        broken.add(candidate.task_id)
+        effects.unclaimed(_holder(candidate, claim_id))
+        return None
+
+
+def _holder(candidate: slots.Candidate, claim_id: UUID) -> slots.Holder:
+    return slots.Holder(claim_id, candidate.task_id, candidate.generator_id, candidate.owner_id)
+
+
 def _start(candidate: slots.Candidate, claim_id: UUID, worker: str, begun: float) -> Claim | None:
     """Commit a claim whose slots were asked for at ``begun``; None: it lost its race."""
-    holder = slots.Holder(claim_id, candidate.task_id, candidate.generator_id, candidate.owner_id)
+    holder = _holder(candidate, claim_id)
     with transaction.atomic():
         claim = _commit(holder, worker)
         if time.monotonic() - begun > conf.get().slot_fence / 2:
@@ -168,13 +194,21 @@ def _commit(holder: slots.Holder, worker: str) -> Claim | None:
         claim_id=holder.claim_id,
         generator_name=generator.name,
         owner_id=holder.owner_id,
-        remote=registry.adapter_class(generator.adapter).remote,
+        remote=_is_remote(generator),
         worker=worker,
         started_at=now,
         heartbeat_at=now,
     )
     task.refresh_from_db()
     return Claim(task, attempt, generator, holder, time.monotonic())
+
+
+def _is_remote(generator: Generator) -> bool:
+    """Whether the generator works elsewhere. An unknown adapter fails when it is executed."""
+    try:
+        return registry.adapter_class(generator.adapter).remote
+    except registry.UnknownAdapter:
+        return False
 
 
 def _after(claim: Claim) -> None:

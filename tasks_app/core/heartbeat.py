@@ -4,10 +4,12 @@ Every control interval it looks for a cancel and reports progress to Redis; thre
 lease it renews the attempt in PostgreSQL and the slots in Redis, adding slots that Redis lost.
 Only PostgreSQL can take an attempt away: a beat that updates no row means it is gone.
 The slots are renewed for as long as the execution goes on, revoked or not: they count what
-really runs. While Redis is away, the attempt's row is asked about cancels instead.
+really runs. While Redis is away, the attempt's row is asked about cancels instead. A generation
+that ignores a stop for the whole grace ends with its process, which the supervisor restarts.
 """
 
 import logging
+import os
 import threading
 import time
 
@@ -17,7 +19,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from tasks_app import conf
-from tasks_app.core import effects
+from tasks_app.core import effects, outcomes
 from tasks_app.core.claim import Claim
 from tasks_app.core.stopping import Reason, Run
 from tasks_app.gates import control, keys, slots
@@ -68,6 +70,9 @@ class Heartbeat:
             due = True
         if due:
             self._beat()
+        self._run.watch_deadline()
+        if self._run.ignored_for > conf.get().grace:
+            self._end_hung_process()
 
     def _listen(self) -> None:
         if control.asked_to_stop(self._claim.attempt.claim_id, self._redis) is not None:
@@ -84,17 +89,35 @@ class Heartbeat:
     def _beat(self) -> None:
         settings = conf.get()
         self._next_beat = time.monotonic() + settings.heartbeat_interval
+        counts = True
         try:
             if not beat(self._claim.attempt, self._run.fraction):
                 self._run.stop(Reason.REVOKED)
+                counts = not has_ended(self._claim.attempt)
         except (DatabaseError, InterfaceError) as error:
             logger.warning("heartbeat without the database: %s", error)
             connection.close()
             self._next_beat = time.monotonic() + settings.control_interval
+        if counts:
+            self._renew_slots()
+
+    def _renew_slots(self) -> None:
         try:
             slots.extend(self._claim.holder, redis=self._redis)
         except RedisError as error:
             logger.warning("could not renew slots: %s", error)
+
+    def _end_hung_process(self) -> None:
+        """A generation that does not stop costs its process, not the pool a worker for ever."""
+        logger.critical(
+            "task %s: the generator did not stop within %g s of being told; ending this worker",
+            self._claim.task.pk,
+            conf.get().grace,
+        )
+        try:
+            outcomes.stopped(self._claim.attempt)
+        finally:
+            os._exit(os.EX_TEMPFAIL)
 
 
 def beat(attempt: Attempt, fraction: float) -> bool:
@@ -103,3 +126,8 @@ def beat(attempt: Attempt, fraction: float) -> bool:
         pk=attempt.pk, ended_at__isnull=True, revoked_at__isnull=True
     ).update(heartbeat_at=Now(), progress=fraction)
     return rows == 1
+
+
+def has_ended(attempt: Attempt) -> bool:
+    """Whether the attempt was declared ended, so that it no longer counts."""
+    return Attempt.objects.filter(pk=attempt.pk, ended_at__isnull=False).exists()

@@ -28,6 +28,7 @@ class Run:
         self.ended = threading.Event()
         self._deadline = deadline
         self._reason: Reason | None = None
+        self._told_at: float | None = None
         self._lock = threading.Lock()
 
     def report(self, fraction: float) -> None:
@@ -37,15 +38,26 @@ class Run:
 
     def check(self) -> None:
         """Raise ``Stopped`` when it is time to stop."""
-        if self._reason is None and time.monotonic() >= self._deadline:
-            self.stop(Reason.DEADLINE)
+        self.watch_deadline()
         if self._reason is not None:
             raise Stopped(self._reason)
+
+    def watch_deadline(self) -> None:
+        """Ask the generation to stop if its deadline has passed."""
+        if self._reason is None and time.monotonic() >= self._deadline:
+            self.stop(Reason.DEADLINE)
 
     def stop(self, reason: Reason) -> None:
         """Ask the generation to stop at its next step."""
         with self._lock:
-            self._reason = self._reason or reason
+            if self._reason is None:
+                self._reason = reason
+                self._told_at = time.monotonic()
+
+    @property
+    def ignored_for(self) -> float:
+        """Seconds since the generation was asked to stop; 0 if it was not."""
+        return 0.0 if self._told_at is None else time.monotonic() - self._told_at
 
     @property
     def reason(self) -> Reason | None:

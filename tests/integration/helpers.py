@@ -16,9 +16,10 @@ from tasks_app.models import Artifact, Flow, Task, new_id
 _numbers = itertools.count()
 
 
-def submit(user: Any, generator: str = "sleeper", **fields: Any) -> Task:
-    """Submit a task that would sleep not at all."""
-    wish = Wish(generator, {"prompt": f"picture {next(_numbers)}"}, **fields)
+def submit(user: Any, generator: str = "sleeper", seconds: float = 0.0, **fields: Any) -> Task:
+    """Submit a task that would take so many seconds."""
+    params = {"prompt": f"picture {next(_numbers)}", "seconds": seconds}
+    wish = Wish(generator, params, **fields)
     return Task.objects.get(pk=submission.submit(user, wish).task_id)
 
 

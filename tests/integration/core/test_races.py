@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from tasks_app.core import cancellation, claim, outcomes, submission
+from tasks_app.core import cancellation, claim, execution, outcomes, submission
 from tasks_app.core.claim import Claim
 from tasks_app.core.submission import Wish
 from tasks_app.core.transitions import IllegalTransition, move
 from tasks_app.gates import keys, slots
+from tasks_app.gates.connection import client
 from tasks_app.lifecycle import ErrorCode, EventKind, State
 from tasks_app.models import Attempt, Event, Generator, Task
 from tests.conftest import make_generator, make_user
@@ -181,3 +182,30 @@ def test_simultaneous_duplicates_all_get_the_same_task(alice: Any, sleeper: Gene
     assert len(ids) == 20
     assert set(ids) == set(Task.objects.values_list("pk", flat=True))
     assert len(set(ids)) == 1
+
+
+def test_a_task_that_cannot_be_claimed_does_not_stand_before_the_others(
+    alice: Any, sleeper: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, sound = submit(alice), submit(alice)
+    create = Attempt.objects.create
+
+    def refuse(**values: Any) -> Attempt:
+        if values["task"].pk == broken.pk:
+            raise ValueError("whatever it is")
+        return create(**values)
+
+    monkeypatch.setattr(Attempt.objects, "create", refuse)
+    assert claimed().task.pk == sound.pk
+    broken.refresh_from_db()
+    assert broken.state == "pending"
+    assert len(slots.members(keys.slots_all())) == 1
+
+
+def test_a_generator_whose_adapter_is_gone_fails_its_tasks(alice: Any, sleeper: Generator) -> None:
+    task = submit(alice)
+    Generator.objects.update(adapter="no longer there")
+    one = claimed()
+    execution.run(one, client(), lambda _: None)
+    task.refresh_from_db()
+    assert (task.state, task.error_code) == ("failed", "internal")
