@@ -217,7 +217,7 @@ def test_invariants_hold_under_random_interleavings(monkeypatch: pytest.MonkeyPa
     USERS[:] = [make_user("alice"), make_user("bob")]
     make_generator(max_running=LIMIT, failure_budget=BUDGET)
     assert Generator.objects.count() == 1
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         Tasks,
         settings=settings(
             max_examples=EXAMPLES,
