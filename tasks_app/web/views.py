@@ -109,7 +109,7 @@ def _owner_id(request: HttpRequest) -> int:
 
 
 def _surroundings() -> dict[str, Any]:
-    """What every script needs: the server's clock, by which it corrects its own, the forms, and addresses."""
+    """What every script needs: forms, addresses, and the clock by which it corrects its own."""
     return {
         "now": documents.stamp(datetime.now(UTC)),
         "generators": offers.generators(),

@@ -78,7 +78,12 @@ export class Compose {
       ? el("details", { class: "advanced" }, el("summary", {}, gettext("More settings")), folded.map((field) => field.node))
       : null);
     for (const field of this.#fields) field.write(values);
-    this.#tell(generator.paused ? gettext("This generator is paused: tasks are accepted and wait.") : "", "notice");
+    this.#calm();
+  }
+
+  // Nothing went wrong; what remains to be said is that the generator is paused.
+  #calm() {
+    this.#tell(this.#generator.paused ? gettext("This generator is paused: tasks are accepted and wait.") : "", "notice");
   }
 
   #values() {
@@ -87,7 +92,7 @@ export class Compose {
 
   #edited(event) {
     this.#key = null;
-    if (!this.#countdown) this.#tell("");
+    if (!this.#countdown) this.#calm();
     for (const field of this.#fields) {
       if (!field.node.contains(event.target)) continue;
       for (const name of field.names) field.fault(name, "");
@@ -122,7 +127,7 @@ export class Compose {
 
   #accepted(answer, key) {
     if (this.#key === key) this.#key = null;
-    this.#tell("");
+    this.#calm();
     this.#work(gettext("In the tray"));
     this.#onAccepted(answer.body, answer.retryAfter);
     setTimeout(() => this.#rest(), HOLD);
@@ -193,7 +198,7 @@ export class Compose {
       clearInterval(this.#countdown);
       this.#countdown = null;
       this.#submit.disabled = false;
-      this.#tell("");
+      this.#calm();
     };
     this.#countdown = setInterval(step, 250);
     step();
