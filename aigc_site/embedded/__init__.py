@@ -11,6 +11,7 @@ servers        runs one server without a manager (tests)
 logs           the log files of children
 children       one supervised child; processes: the manager of all; guard: without Linux
 service        `manage.py up`: puts all of it together
+database       migrates and bootstraps in one process
 web            what granian's workers load
 
 Nothing here imports Django settings, so that it can run before they exist.

@@ -267,10 +267,10 @@ def _set_up(manager: Manager, options: Options, environment: Mapping[str, str]) 
     """Migrate and create the first users. Prints the logins when they were made just now."""
     logins = options.data / "first-run.env"
     before = _stamp(logins)
-    manager.run_to_end(_once("migrate", environment, "migrate", "--no-input"), _ONCE_SECONDS)
     url = environment["DARKROOM_PUBLIC_URL"]
-    arguments = ("bootstrap", "--env-file", str(logins), "--url", url)
-    manager.run_to_end(_once("bootstrap", environment, *arguments), _ONCE_SECONDS)
+    arguments = ("--env-file", str(logins), "--url", url)
+    command = _python(environment, "-m", "aigc_site.embedded.database", *arguments)
+    manager.run_to_end(Program("set-up", lambda: command, restart=False), _ONCE_SECONDS)
     say(f"starting at {url}; logins are in {logins}")
     if _stamp(logins) != before:
         _print_logins(logins)
@@ -299,15 +299,11 @@ def _start_service(manager: Manager, options: Options, environment: Mapping[str,
 
 
 def _program(name: str, environment: Mapping[str, str], *arguments: str) -> Program:
-    return Program(name, lambda: _manage(environment, *arguments))
+    return Program(name, lambda: _python(environment, str(ROOT / "manage.py"), *arguments))
 
 
-def _once(name: str, environment: Mapping[str, str], *arguments: str) -> Program:
-    return Program(name, lambda: _manage(environment, *arguments), restart=False)
-
-
-def _manage(environment: Mapping[str, str], *arguments: str) -> Command:
-    return Command([sys.executable, ROOT / "manage.py", *arguments], env=environment, cwd=ROOT)
+def _python(environment: Mapping[str, str], *arguments: str) -> Command:
+    return Command([sys.executable, *arguments], env=environment, cwd=ROOT)
 
 
 def _ready(options: Options, public: str) -> bool:
