@@ -63,7 +63,6 @@ def _answer(request: HttpRequest, found: queries.View) -> HttpResponse:
     else:
         response = HttpResponse(orjson.dumps(found.document), content_type="application/json")
     response["ETag"] = found.etag
-    response["Cache-Control"] = "private, no-cache"
     if found.retry_after is not None:
         response["Retry-After"] = str(found.retry_after)
     return response

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from tasks_app.api.middleware import request_id
+from tasks_app.api.middleware import PRIVATE, request_id
 from tasks_app.core.errors import Invalid, LimitState, Refusal, TooMany, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,8 @@ def problem(
         "code": code,
         "request_id": request_id(request),
     }
-    return Problem(status, body | (more or {}), headers or {})
+    # Caches may keep a 404 or a 410 otherwise, and it may be another caller's 200.
+    return Problem(status, body | (more or {}), {"Cache-Control": PRIVATE} | (headers or {}))
 
 
 def response(
@@ -151,6 +152,12 @@ def limit_headers(limit: LimitState) -> dict[str, str]:
     }
 
 
+# Said in our own words: DRF's are translated, and repeat what the caller sent.
+_SENTENCES: Final[dict[type[exceptions.APIException], str]] = {
+    exceptions.NotAuthenticated: "Send an API key as 'Authorization: Bearer dk_…', or log in.",
+    exceptions.UnsupportedMediaType: "Send the body as application/json.",
+    exceptions.MethodNotAllowed: "This address takes other methods: see the Allow header.",
+}
 _CODES: Final[dict[type[exceptions.APIException], str]] = {
     exceptions.NotAuthenticated: "not_authenticated",
     exceptions.AuthenticationFailed: "not_authenticated",
@@ -165,4 +172,5 @@ _CODES: Final[dict[type[exceptions.APIException], str]] = {
 def _from_drf(error: exceptions.APIException, request: object) -> Problem:
     code = _CODES.get(type(error), "error")
     headers = {"WWW-Authenticate": CHALLENGE} if code == "not_authenticated" else {}
-    return problem(error.status_code, code, str(error.detail), request, headers=headers)
+    detail = _SENTENCES.get(type(error), str(error.detail))
+    return problem(error.status_code, code, detail, request, headers=headers)

@@ -21,7 +21,7 @@ _INTERNAL: Final = frozenset({"worker"})
 def _answer(view: View, status: int = 200, **headers: str) -> Response:
     if view.retry_after is not None:
         headers["Retry-After"] = str(view.retry_after)
-    headers |= {"ETag": view.etag, "Cache-Control": "private, no-cache"}
+    headers["ETag"] = view.etag
     return Response(view.document, status=status, headers=headers)
 
 
@@ -53,9 +53,7 @@ class Tasks(APIView):
         else:
             found, cursor = queries.page(user_id(request), wanted)
         hints = [view.retry_after for view in found if view.retry_after is not None]
-        headers = {"Cache-Control": "private, no-cache"}
-        if hints:
-            headers["Retry-After"] = str(min(hints))
+        headers = {"Retry-After": str(min(hints))} if hints else {}
         items = [view.document for view in found]
         body = {"items": items, "next_cursor": str(cursor) if cursor else None}
         return Response(body, headers=headers)

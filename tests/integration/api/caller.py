@@ -58,6 +58,7 @@ def problem(
     assert found["type"] == f"urn:darkroom:problem:{found['code']}"
     assert found["detail"] and found["title"]
     assert found["request_id"] == answer["X-Request-Id"]
+    assert "private" in answer["Cache-Control"]
     if code is not None:
         assert found["code"] == code
     if pointer is not None:

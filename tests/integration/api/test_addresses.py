@@ -97,6 +97,23 @@ def test_elsewhere_a_missing_page_is_a_page(db: None) -> None:
     assert answer["Content-Type"].startswith("text/html")
 
 
+def test_the_callers_language_changes_no_sentence_of_the_contract(as_alice: Caller) -> None:
+    for method, path in [("PUT", "/v1/tasks"), ("GET", f"/v1/tasks/{ID}"), ("POST", "/v1/tasks")]:
+        plain = as_alice(method, path, content_type="text/plain", X_Request_Id="a")
+        chinese = {"X_Request_Id": "a", "Accept_Language": "zh-hans"}
+        assert as_alice(method, path, content_type="text/plain", **chinese).json() == plain.json()
+
+
+def test_nothing_of_the_api_may_be_kept_by_a_shared_cache(
+    as_alice: Caller, sleeper: Generator
+) -> None:
+    task = as_alice.submit()
+    answers = [task, *(as_alice.get(path) for path in [*GETTABLE, task["Location"], "/v1/nope"])]
+    answers.append(Caller().get("/v1/account"))
+    for answer in answers:
+        assert "private" in answer["Cache-Control"]
+
+
 def test_a_wrong_host_is_a_problem(as_alice: Caller) -> None:
     answer = as_alice.client.get("/v1/tasks", headers=as_alice.headers | {"Host": "evil.example"})
     problem(answer, 400, "bad_request")

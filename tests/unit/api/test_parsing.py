@@ -1,0 +1,82 @@
+"""Reading JSON: every body is a value that can be kept, or a refusal with a sentence."""
+
+import math
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tasks_app.api.parsing import MAX_DEPTH, check, parse, pointer
+from tasks_app.core.errors import BadRequest, Invalid, Refusal
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30
+)
+
+
+@given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
+@example(b"[" * 1_024 + b"]" * 1_024)
+@example(b'{"a":' * 100_000)
+@example(b"1" + b"0" * 1_000)
+@example(b"-")
+@example(b'"\\ud800"')
+def test_any_bytes_are_a_value_or_a_refusal(raw: bytes) -> None:
+    try:
+        value = parse(raw)
+    except Refusal as refusal:
+        assert 400 <= refusal.status < 500
+        assert refusal.detail
+    else:
+        orjson.dumps(value)
+
+
+@given(values)
+def test_a_refusal_names_a_place_that_exists(value: Any) -> None:
+    try:
+        check(value)
+    except Invalid as refusal:
+        (error,) = refusal.errors
+        assert error.pointer == "" or error.pointer.startswith("/")
+        found = value
+        for part in error.pointer.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            found = found[int(name)] if isinstance(found, list) else found[name]
+        assert "\0" in str(found) or "\\x00" in repr(found) or isinstance(found, (int, float))
+
+
+@pytest.mark.parametrize("kind", [b"[", b'{"a":'])
+def test_nesting_is_allowed_to_a_depth_and_no_further(kind: bytes) -> None:
+    close = b"]" if kind == b"[" else b"}"
+    parse(kind * MAX_DEPTH + b"1" + close * MAX_DEPTH)
+    with pytest.raises(Invalid) as refusal:
+        parse(kind * (MAX_DEPTH + 1) + b"1" + close * (MAX_DEPTH + 1))
+    assert refusal.value.errors[0].code == "too_deep"
+    assert refusal.value.errors[0].pointer.count("/") == 3
+
+
+@pytest.mark.parametrize(
+    "number", [2**63, -(2**63) - 1, 1e19, -1e19, math.inf, -math.inf, math.nan]
+)
+def test_numbers_beyond_64_bits_are_refused(number: float) -> None:
+    with pytest.raises(Invalid):
+        check({"a": number})
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63), 0, -0.0, 1e18, 5e-324, True])
+def test_numbers_within_64_bits_are_taken(number: float) -> None:
+    check({"a": number})
+
+
+def test_a_pointer_is_escaped_and_short() -> None:
+    assert pointer() == ""
+    assert pointer("a/b", 0, "~") == "/a~1b/0/~0"
+    assert len(pointer("x" * 10_000)) == 101
+
+
+@pytest.mark.parametrize("raw", [b"NaN", b"Infinity", b"[1e400]", b"\xef\xbb\xbf1", b"1 2", b"01"])
+def test_what_json_is_not_is_refused_with_the_reason(raw: bytes) -> None:
+    with pytest.raises(BadRequest, match=r"not valid JSON: ."):
+        parse(raw)
