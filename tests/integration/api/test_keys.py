@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth import get_user_model
 
 from tasks_app.core import credentials
+from tasks_app.gates.connection import client
 from tasks_app.models import ApiKey, Generator, Task
 from tests.integration.api.caller import Caller, problem
 
@@ -114,6 +115,16 @@ def test_a_key_that_ended_in_another_process_stops_within_five_seconds(
     clock.forward(WITHIN)
     problem(as_alice.get("/v1/account"), 401)
     problem(as_alice.get("/v1/tasks/0198e0aa-0000-7000-8000-00000000abcd"), 401)
+
+
+@pytest.mark.parametrize("end", [revoke, deactivate, delete])
+def test_a_key_that_ended_stays_so_when_everything_cached_is_lost(
+    as_alice: Caller, alice: Any, end: Callable[[Any], None]
+) -> None:
+    end(alice)
+    client().flushdb()
+    credentials.clear_caches()
+    problem(as_alice.get("/v1/account"), 401)
 
 
 def test_a_key_that_ended_here_stops_at_once(as_alice: Caller, alice: Any) -> None:
