@@ -33,7 +33,9 @@ _SETTINGS = {
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
     "log_min_duration_statement": "1s",
-    # Containers often have a /dev/shm of 64 MB; the service needs no parallel plans.
+    # Files below its data: in /dev/shm, what a killed server leaves would stay for ever.
+    "dynamic_shared_memory_type": "mmap",
+    # Containers often have a small /dev/shm; the service needs no parallel plans.
     "max_parallel_workers_per_gather": "0",
     # Long transactions bloat the queue table: end what was forgotten.
     "idle_in_transaction_session_timeout": "5min",

@@ -229,6 +229,15 @@ def test_valkey_keeps_everything_it_is_given(data: Path) -> None:
         assert client.config_get(*wanted) == wanted
 
 
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="needs /dev/shm")
+def test_a_killed_postgres_has_no_shared_memory_to_leave(data: Path) -> None:
+    with servers.running_postgres(data / "home", {"fsync": "off"}) as running:
+        for pid in family(running):
+            with contextlib.suppress(psutil.Error):
+                maps = psutil.Process(pid).memory_maps()
+                assert not [m.path for m in maps if m.path.startswith("/dev/shm/PostgreSQL")]
+
+
 def test_settings_of_the_modules_are_used(data: Path) -> None:
     with (
         servers.running_postgres(data / "home", postgres.UNSAFE_BUT_FAST) as running,
