@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 _SIGN_INTERVAL: Final = 5.0
 _LAST_WORD: Final = 2.0
-"""Seconds a generation gets between being told to stop and the end of the process."""
+"""Seconds between the end of the drain time and the end of the process, whatever goes on."""
 
 _current: "Worker | None" = None
 
@@ -70,6 +70,7 @@ class Worker(SimpleWorker):
         self._claim: Claim | None = None
         self._ending = threading.Event()
         self._drained = threading.Event()
+        self._over = threading.Event()
         _current = self
 
     # --- one bell ----------------------------------------------------------------------
@@ -121,6 +122,7 @@ class Worker(SimpleWorker):
         finally:
             self._ending.set()
             self._say_goodbye()
+            self._over.set()
 
     def run_maintenance_tasks(self) -> None:
         """RQ's registries hold bells only; nothing there needs repair."""
@@ -150,21 +152,27 @@ class Worker(SimpleWorker):
     # --- ending ------------------------------------------------------------------------
 
     def _drain(self) -> None:
-        """Stop the generation when the drain time is over, and the process if it will not."""
+        """Stop the generation when the drain time is over, and the process if it will not.
+
+        Not only a generation may not listen. RQ ends an idle worker by raising an exception
+        from the signal handler, and that is lost where it meets code that swallows errors: a
+        driver, a logging handler, a destructor. So a worker that was told to stop never
+        outlives the drain time by more than a few seconds, whatever it does.
+        """
         give_up = time.monotonic() + conf.get().worker_drain
         while self.get_state() == WorkerStatus.BUSY and time.monotonic() < give_up:
             time.sleep(0.05)
         self._drained.set()
-        run = self._run
-        if run is None:
+        if self._run is not None:
+            self._run.stop(Reason.SHUTDOWN)
+        if self._over.wait(_LAST_WORD):
             return
-        run.stop(Reason.SHUTDOWN)
-        if not run.ended.wait(_LAST_WORD) and self._claim is not None:
-            logger.warning("task %s does not stop: handing it back", self._claim.task.pk)
-            try:
+        try:
+            if self._claim is not None:
+                logger.warning("task %s does not stop: handing it back", self._claim.task.pk)
                 outcomes.interrupted(self._claim.attempt)
-            finally:
-                os._exit(0)
+        finally:
+            os._exit(0)
 
     def _worn_out(self) -> bool:
         settings = conf.get()

@@ -100,11 +100,18 @@ class Service:
 
     def start(self, *command: str) -> "subprocess.Popen[bytes]":
         """Start `manage.py COMMAND…`; its output goes to a file of the folder."""
+        return self._spawn(command[0], str(ROOT / "manage.py"), *command)
+
+    def python(self, source: str) -> "subprocess.Popen[bytes]":
+        """Start a Python program; the settings are configured when it begins."""
+        return self._spawn("python", "-c", f"import django\ndjango.setup()\n{source}")
+
+    def _spawn(self, name: str, *arguments: str) -> "subprocess.Popen[bytes]":
         with self._starting:
             number = len(self._children)
-            with (self.folder / f"{number}-{command[0]}.log").open("wb") as output:
+            with (self.folder / f"{number}-{name}.log").open("wb") as output:
                 child = subprocess.Popen(
-                    [sys.executable, str(ROOT / "manage.py"), *command],
+                    [sys.executable, *arguments],
                     env=self._environment,
                     stdin=subprocess.DEVNULL,
                     stdout=output,

@@ -29,7 +29,8 @@ class Run:
         self._deadline = deadline
         self._reason: Reason | None = None
         self._told_at: float | None = None
-        self._lock = threading.Lock()
+        # Reentrant, because a signal handler may call ``stop`` while its own thread is in there.
+        self._lock = threading.RLock()
 
     def report(self, fraction: float) -> None:
         """Note progress, never backwards. Raises ``Stopped`` when it is time to stop."""
