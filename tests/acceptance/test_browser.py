@@ -109,7 +109,7 @@ def test_from_the_login_to_a_picture_and_its_end(studio: Studio) -> None:
     assert download.value.path().read_bytes().startswith(b"\x89PNG")
     card.get_by_role("button", name="Put away").click()
     expect(card).to_have_count(0)
-    thumbnail = studio.tile("A lighthouse").get_by_role("img")
+    thumbnail = studio.tile("A lighthouse").locator("img")
     expect(thumbnail).to_have_js_property("complete", True)
 
     studio.tile("A lighthouse").get_by_role("link").click()
@@ -144,7 +144,7 @@ def test_progress_survives_a_reload_and_a_lost_connection(studio: Studio) -> Non
     expect(card).to_have_attribute("data-state", "success")
     assert len(studio.tasks()) == 1
     page.reload()
-    expect(studio.tile("slow one").get_by_role("img")).to_be_visible()
+    expect(studio.tile("slow one").locator("img")).to_be_visible()
     expect(card).to_have_count(0)
     studio.complaints.expect("ERR_INTERNET_DISCONNECTED")
 

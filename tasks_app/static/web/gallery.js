@@ -46,12 +46,20 @@ export class Gallery {
     return this.#list.querySelector(`[data-task="${CSS.escape(id)}"]`);
   }
 
-  // A task that has just ended, at its place by age (ids are ordered by time).
+  // A task that has ended, at its place by age (ids are ordered by time).
   put(task) {
-    this.#find(task.task_id)?.remove();
-    const later = [...this.#list.children].find((item) => item.dataset.task < task.task_id);
-    this.#list.insertBefore(tile(task), later ?? null);
+    this.#insert(task);
     this.#show();
+  }
+
+  #insert(task) {
+    const fresh = tile(task);
+    const known = this.#find(task.task_id);
+    if (known?.dataset.state === fresh.dataset.state) return known;
+    known?.remove();
+    const older = [...this.#list.children].find((item) => item.dataset.task < task.task_id);
+    this.#list.insertBefore(fresh, older ?? null);
+    return fresh;
   }
 
   #show() {
@@ -64,8 +72,7 @@ export class Gallery {
     this.#more.setAttribute("aria-busy", "true");
     try {
       const { body } = await call("GET", `/tasks?status=${ENDED}&limit=24&cursor=${encodeURIComponent(this.#cursor)}`);
-      const fresh = body.items.filter((task) => !this.#find(task.task_id)).map(tile);
-      this.#list.append(...fresh);
+      const fresh = body.items.map((task) => this.#insert(task));
       this.#cursor = body.next_cursor;
       fresh[0]?.querySelector("a").focus({ preventScroll: true });
       this.#more.textContent = gettext("Show more");

@@ -38,7 +38,8 @@ export function develop(node, task, { slowly = false } = {}) {
 }
 
 export function picture(artifact, task, place, count, { thumbnail = false } = {}) {
-  const alt = count > 1
+  // A thumbnail stands beside its prompt, within the same link: a name would only be said twice.
+  const alt = thumbnail ? "" : count > 1
     ? format(gettext("Picture {place} of {count}: {prompt}"), { place: place + 1, count, prompt: promptOf(task).slice(0, 200) })
     : promptOf(task).slice(0, 200);
   const image = el("img", {

@@ -70,9 +70,12 @@ function layout() {
 async function catchUp() {
   if (document.hidden) return;
   try {
-    const { body, retryAfter } = await call("GET", "/tasks?status=pending,running&limit=100");
-    for (const task of body.items.reverse()) if (!cards.has(task.task_id)) show(task);
-    if (body.items.some(isLive)) poller.soon(retryAfter);
+    const { body } = await call("GET", "/tasks?limit=24");
+    for (const task of body.items.reverse()) {
+      if (cards.has(task.task_id)) update(task);
+      else if (isLive(task)) show(task);
+      else gallery.put(task);
+    }
   } catch (error) {
     if (error.status === undefined) throw error; // the poller tells about the network
   }

@@ -17,7 +17,7 @@ const state = new StateLine();
 const bar = new ProgressBar();
 const note = el("div", { class: "note" });
 const actions = el("div", { class: "actions" });
-const history = el("ol", { class: "history" });
+const story = el("ol", { class: "history" });
 let task = data.task;
 let shown = null;
 let paper = null;
@@ -35,9 +35,9 @@ function update(fresh) {
   state.update(task);
   bar.update(task);
   paper?.style.setProperty("--wet", String(task.status === "running" ? task.progress / 100 : 0));
-  const now_ = `${task.status}/${isGone(task)}`;
-  if (now_ !== shown) {
-    shown = now_;
+  const look = `${task.status}/${isGone(task)}`;
+  if (look !== shown) {
+    shown = look;
     hang(wasLive);
     fill(note, explanation());
     const focused = actions.contains(document.activeElement);
@@ -136,7 +136,7 @@ async function loadHistory() {
   try {
     const { body } = await call("GET", `/tasks/${task.task_id}/events`);
     const begin = Date.parse(task.created_at);
-    fill(history, body.items.map((event) => el("li", { data: { kind: event.kind } },
+    fill(story, body.items.map((event) => el("li", { data: { kind: event.kind } },
       el("span", { class: "event" }, eventWord(event), event.attempt > 1 ? el("small", {}, ` ${format(gettext("attempt {number}"), { number: event.attempt })}`) : null),
       el("span", { class: "dim" }, eventDetail(event)),
       el("time", { datetime: event.at, title: moment(event.at) }, clockTime(event.at), " ", el("small", {}, `+${duration((Date.parse(event.at) - begin) / 1000)}`)))));
@@ -152,7 +152,7 @@ fill(facts,
     el("div", { class: "actions" },
       copyButton(gettext("Copy as curl"), () => curl(task, location.origin)),
       copyButton(gettext("Copy prompt"), () => promptOf(task)))),
-  el("section", { class: "panel" }, el("h2", {}, gettext("History")), history));
+  el("section", { class: "panel" }, el("h2", {}, gettext("History")), story));
 update(task);
 poller.soon();
 setInterval(() => isLive(task) && state.tick(task), 1000);
