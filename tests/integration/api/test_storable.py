@@ -27,6 +27,8 @@ values = st.recursive(
 )
 @given(values)
 @example([1e18, -1e18, float(2**62), 5e-324, -0.0, 2**63 - 1, -(2**63)])
+@example([1e20])
+@example(-1e300)
 @example({"\U0001f3de": "\ufeff\u2028\x7f\x01"})
 def test_what_is_accepted_comes_back_as_it_was(value: Any) -> None:
     try:
