@@ -128,3 +128,4 @@ class EventKind(StrEnum):
     ATTEMPT_ENDED = "attempt_ended"
     LATE_RESULT = "late_result"
     RESULT_REMOVED = "result_removed"
+    STAFF_ACTION = "staff_action"

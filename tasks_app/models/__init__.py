@@ -8,6 +8,7 @@ from tasks_app.models.generators import Generator
 from tasks_app.models.ids import new_id
 from tasks_app.models.keys import ApiKey, IdempotencyKey
 from tasks_app.models.plans import Account, Plan
+from tasks_app.models.tallies import Tally, Total
 from tasks_app.models.tasks import Task
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "IdempotencyKey",
     "Plan",
     "Pool",
+    "Tally",
     "Task",
+    "Total",
     "new_id",
 ]

@@ -81,6 +81,14 @@ class Task(models.Model):
     class Meta:
         verbose_name = _("task")
         verbose_name_plural = _("tasks")
+        # Nobody adds, changes or deletes a task by hand: staff look, or do one of these.
+        default_permissions = ("view",)
+        permissions = (
+            ("cancel_task", _("Can cancel tasks of others")),
+            ("retry_task", _("Can submit tasks of others once more")),
+            ("time_out_task", _("Can time tasks out")),
+            ("release_task_slots", _("Can release slots of tasks")),
+        )
         constraints = (
             models.CheckConstraint(
                 condition=Q(state__in=[state.value for state in State]), name="task_state_known"
@@ -168,6 +176,13 @@ class Task(models.Model):
                 condition=Q(state="success"),
                 name="task_recent_success",
             ),
+            # What staff look for among all tasks; the newest are found by the primary key.
+            models.Index(
+                fields=("state", "-id"),
+                condition=Q(state__in=["failed", "timeout"]),
+                name="task_trouble_recent",
+            ),
+            models.Index(fields=("generator", "-id"), name="task_generator_recent"),
             models.Index(
                 fields=("result_expires_at",),
                 condition=Q(result_expires_at__isnull=False, result_removed_at__isnull=True),
