@@ -60,7 +60,9 @@ export function figures(task, now) {
   return parts.join(" · ");
 }
 
-export function errorTitle(code) {
+export const errorTitle = (code) => (code === "internal" ? null : codeWord(code)) ?? gettext("That did not work");
+
+function codeWord(code) {
   return {
     canceled: gettext("Canceled"),
     invalid_params: gettext("The generator did not accept the request"),
@@ -73,7 +75,8 @@ export function errorTitle(code) {
     waited_too_long: gettext("It waited too long"),
     deadline_exceeded: gettext("It took too long"),
     result_unusable: gettext("The result could not be used"),
-  }[code] ?? gettext("That did not work");
+    internal: gettext("Something went wrong inside the service"),
+  }[code];
 }
 
 export function advice(task) {
@@ -102,9 +105,9 @@ export function eventWord(event) {
 
 export function eventDetail(event) {
   const { code, reason: why, detail, by } = event.data ?? {};
-  const words = code && event.kind !== "canceled" ? errorTitle(code) : null;
+  const words = event.kind === "canceled" ? [] : [code, why].map((one) => codeWord(one) ?? one);
   const who = by === "owner" ? gettext("by you") : by;
-  return [words, why, detail, who].filter((part) => typeof part === "string" && part).join(" · ");
+  return [...words, detail, who].filter((part) => typeof part === "string" && part).join(" · ");
 }
 
 export const promptOf = (task) =>
