@@ -82,7 +82,7 @@ def candidates(pool: str) -> list[slots.Candidate]:
     values: dict[str, Any] = {
         "pool": pool,
         "full_owners": slots.full_owners(),
-        "full_generators": _full_generators(pool),
+        "full_generators": full_generators(),
         "flows": _FLOWS_PER_GENERATOR,
         "tasks": _TASKS_PER_FLOW,
     }
@@ -91,7 +91,7 @@ def candidates(pool: str) -> list[slots.Candidate]:
         return [slots.Candidate(*row) for row in cursor.fetchall()]
 
 
-def _full_generators(pool: str) -> list[UUID]:
+def full_generators() -> list[UUID]:
     """Generators without a free slot: their flows need not be read."""
     limits = list(Generator.objects.filter(paused=False).values_list("pk", "max_running"))
     used = slots.used([keys.slots_generator(pk) for pk, _ in limits])

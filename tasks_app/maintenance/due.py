@@ -5,9 +5,10 @@ from typing import Final
 from django.db import transaction
 from django.db.models import F
 
-from tasks_app import bells
-from tasks_app.core import fairness, queries
+from tasks_app import bells, conf
+from tasks_app.core import claim, fairness, queries
 from tasks_app.core.clock import database_now
+from tasks_app.gates import keys, slots
 from tasks_app.lifecycle import State
 from tasks_app.maintenance.report import Report
 from tasks_app.models import Flow, Pool, Task
@@ -40,7 +41,7 @@ def _release(task: Task) -> bool:
 
 
 def ring_where_work_waits(report: Report, dry_run: bool) -> None:
-    """Ring for each pool that has a task which may start and no bell that says so."""
+    """Ring for each pool that has a task which may start, a slot for it and no bell."""
     for pool in pools_with_work():
         if bells.waiting(pool) == 0:
             rung = 1 if dry_run else bells.ring(pool, _enough(pool))
@@ -48,8 +49,18 @@ def ring_where_work_waits(report: Report, dry_run: bool) -> None:
 
 
 def pools_with_work() -> list[str]:
-    """Return the pools in which some flow has a task that may start."""
-    heads = Flow.objects.filter(head_tag__isnull=False)
+    """Return the pools in which some flow has a task that may start, as far as slots are known.
+
+    Where all slots are taken nobody is rung for: each end of an attempt rings by itself, and
+    idle workers would only be woken to find nothing.
+    """
+    if slots.used([keys.slots_all()])[0] >= conf.get().limit_all:
+        return []
+    heads = (
+        Flow.objects.filter(head_tag__isnull=False, generator__paused=False)
+        .exclude(generator_id__in=claim.full_generators())
+        .exclude(owner_id__in=slots.full_owners())
+    )
     return sorted(heads.values_list("pool", flat=True).distinct())
 
 

@@ -7,12 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from tasks_app import conf
+from tasks_app import bells, conf
 from tasks_app.core import claim, execution, heartbeat, outcomes
 from tasks_app.core.claim import Claim
 from tasks_app.core.stopping import Reason, Run
-from tasks_app.gates import slots
+from tasks_app.gates import keys, slots
 from tasks_app.gates.connection import client, private_client
+from tasks_app.maintenance import due
+from tasks_app.maintenance.report import Report
 from tasks_app.models import Attempt, Generator
 from tests import scenes
 from tests.conftest import make_generator
@@ -146,3 +148,30 @@ def test_models_that_disguise_being_stopped_have_stopped_all_the_same(
     execution.run(found, private_client(), told)
     assert scenes.history(found.task.pk)[2] == ending
     assert scenes.slots_taken() == 0
+
+
+def test_a_stale_attempt_that_is_done_first_does_not_win(claimed: Claim) -> None:
+    assert outcomes.lost(Attempt.objects.get(pk=claimed.attempt.pk))
+    second = claim.claim_next("default", "other")
+    assert second is not None
+    execution.run(claimed, private_client(), lambda _: None)
+    assert scenes.state_of(claimed.task.pk) == "running"
+    assert not scenes.has_its_files(claimed.task.pk)
+    assert slots.members(keys.slots_all()) == {second.attempt.claim_id}
+    execution.run(second, private_client(), lambda _: None)
+    assert scenes.outcomes_of(claimed.task.pk) == ["lost", "success"]
+    assert scenes.has_its_files(claimed.task.pk)
+
+
+def test_nobody_is_rung_for_while_all_slots_are_taken(
+    claimed: Claim, alice: Any, sleeper: Generator
+) -> None:
+    Generator.objects.update(max_running=1)
+    scenes.submit(alice, sleeper, "waiting")
+    queue = f"rq:queue:{sleeper.pool}"
+    client().delete(queue)
+    due.ring_where_work_waits(Report(), dry_run=False)
+    assert bells.waiting(sleeper.pool) == 0
+    slots.release(claimed.holder)
+    due.ring_where_work_waits(Report(), dry_run=False)
+    assert bells.waiting(sleeper.pool) == 1
