@@ -206,23 +206,11 @@ def most_at_once(lines: Sequence[Line], died: Mapping[int, float] | None = None)
     return most
 
 
-def longest_below(lines: Sequence[Line], number: int) -> float:
-    """Return for how long fewer than ``number`` ran while there was more to start.
+def longest_idle(lines: Sequence[Line], slots: int) -> float:
+    """Return for how long a slot stayed free, at most, while there was more to start.
 
-    Counted from when so many ran first until the last start.
+    The first end frees a slot for the start after the first ``slots`` ones, and so on.
     """
-    last_start = max(line.at for line in lines if line.what == "start")
-    now, since, longest = 0, None, 0.0
-    seen = False
-    for at, change in _changes(lines, {}):
-        if at > last_start:
-            break
-        now += change
-        seen = seen or now >= number
-        if seen and now < number and since is None:
-            since = at
-        elif now >= number and since is not None:
-            longest, since = max(longest, at - since), None
-    if not seen:
-        raise AssertionError(f"there were never {number} at once")
-    return longest
+    starts = sorted(line.at for line in lines if line.what == "start")
+    stops = sorted(line.at for line in lines if line.what == "stop")
+    return max(start - stop for start, stop in zip(starts[slots:], stops, strict=False))

@@ -28,7 +28,7 @@ def test_never_more_and_hardly_ever_fewer_run_than_the_limit(service: Services, 
     log = artists.read(darkroom.log)
     assert len(artists.starts(darkroom.log)) == 100
     assert artists.most_at_once(log) == 3
-    assert artists.longest_below(log, 3) < 1.0
+    assert artists.longest_idle(log, 3) < 1.0
 
 
 def test_a_cancelled_execution_counts_until_it_has_really_stopped(
@@ -79,7 +79,6 @@ def test_the_limits_of_owners_and_of_everything_hold(service: Services) -> None:
         assert (
             artists.most_at_once([line for line in log if line.name.startswith(f"{owner} ")]) == 2
         )
-    assert artists.longest_below(log, 2) < 1.0
 
 
 def test_cancels_and_deadlines_stop_the_work_and_free_the_worker(

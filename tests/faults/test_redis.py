@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from tasks_app.models import Generator
 from tests import artists, scenes
 from tests.conftest import make_generator
 from tests.faults.conftest import OwnServer
@@ -77,6 +78,23 @@ def test_killed_and_back_with_nothing_or_with_old_news_it_costs_no_task(
     assert scenes.wait_for_the_end() == {"success": 18}
     _each_ran_once(darkroom, 18)
     assert artists.most_at_once(artists.read(darkroom.log)) == 3
+
+
+def test_away_when_a_busy_worker_is_told_to_stop_it_fails_no_task(
+    service: Services, own_redis: OwnServer, alice: Any, sleeper: Generator
+) -> None:
+    """The signal arrives in the middle of the model's code: nothing may be raised there."""
+    darkroom = service(REDIS_URL=own_redis.url)
+    darkroom.ticker()
+    (worker,) = darkroom.workers(1)
+    task_id = scenes.submit(alice, sleeper, "picture", seconds=1.0)
+    eventually(lambda: artists.starts(darkroom.log))
+    own_redis.kill()
+    worker.terminate()
+    eventually(scenes.in_state(task_id, "success"))
+    assert scenes.history(task_id) == ["submitted", "claimed", "succeeded"]
+    worker.wait(10)
+    own_redis.start()
 
 
 def _each_ran_once(darkroom: Service, number: int) -> None:
