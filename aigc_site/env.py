@@ -23,6 +23,8 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+PLACEHOLDER = "CHANGE-ME"
+"""Stands in examples where a value of one's own belongs; nothing starts with it."""
 _NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?", re.ASCII)
 _DJANGO_NAMES = {
     "dbname": "NAME",
@@ -46,6 +48,8 @@ def given(name: str) -> str | None:
         raise BadSetting(f"{name} spans several lines: set it to one line.")
     return value or None
 
+    if PLACEHOLDER in value:
+        raise BadSetting(f"{name} still holds the example's {PLACEHOLDER}: set it to your own.")
 
 def text(name: str, default: str | None = None, *, choices: Sequence[str] = ()) -> str:
     """One line of text; without a default the variable is required."""

@@ -2,18 +2,27 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
+from django.http.request import validate_host
 
 from tasks_app import conf
+
+_LOOPBACK: Final = frozenset({"", "127.0.0.1", "localhost", "::1"})
+"""Hosts that are this one; no host at all is a Unix socket."""
+_ENCRYPTED: Final = frozenset({"require", "verify-ca", "verify-full"})
 
 
 def register() -> None:
     """Register the checks; called once when the app is ready."""
     checks.register(periods)
     checks.register(results_folder)
+    checks.register(public_host)
+    checks.register(reached_as_said, deploy=True)
+    checks.register(traffic_in_the_clear, deploy=True)
 
 
 def periods(app_configs: Sequence[Any] | None = None, **kwargs: Any) -> list[checks.CheckMessage]:
@@ -53,3 +62,83 @@ def results_folder(
             )
         ]
     return []
+
+
+def public_host(
+    app_configs: Sequence[Any] | None = None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Requests to the public URL must be let in."""
+    host = str(urlsplit(conf.public_url()).hostname)
+    if validate_host(f"[{host}]" if ":" in host else host, settings.ALLOWED_HOSTS):
+        return []
+    return [
+        checks.Error(
+            f"DARKROOM_ALLOWED_HOSTS does not name {host}, the host of DARKROOM_PUBLIC_URL.",
+            hint="Add it: every request to the public address is answered 400.",
+            id="darkroom.E004",
+        )
+    ]
+
+
+def reached_as_said(
+    app_configs: Sequence[Any] | None = None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Others reach a deployment over https, through a proxy that says so."""
+    url = urlsplit(conf.public_url())
+    if url.hostname in _LOOPBACK:
+        return [
+            checks.Warning(
+                "DARKROOM_PUBLIC_URL is loopback: links lead nobody but this host here.",
+                hint="Set it to https:// and the name under which callers reach the service.",
+                id="darkroom.W002",
+            )
+        ]
+    if url.scheme == "https" and not settings.BEHIND_PROXY:
+        return [
+            checks.Warning(
+                "DARKROOM_PUBLIC_URL is https, but no proxy is trusted to say what was https.",
+                hint="Set DARKROOM_BEHIND_PROXY=1, with a proxy that sets X-Forwarded-Proto and "
+                "X-Real-IP itself, as deploy/nginx/darkroom.conf does.",
+                id="darkroom.W001",
+            )
+        ]
+    return []
+
+
+def traffic_in_the_clear(
+    app_configs: Sequence[Any] | None = None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """Passwords and prompts must not cross a network unencrypted; Redis must ask for one."""
+    found: list[checks.CheckMessage] = []
+    database = settings.DATABASES["default"]
+    remote = not _here(str(database["HOST"]))
+    if remote and database["OPTIONS"].get("sslmode") not in _ENCRYPTED:
+        found.append(
+            checks.Warning(
+                "DATABASE_URL leads to another host without insisting on TLS.",
+                hint="Add ?sslmode=verify-full&sslrootcert=… to it.",
+                id="darkroom.W003",
+            )
+        )
+    redis = urlsplit(conf.redis_url())
+    if redis.scheme == "redis" and not _here(redis.hostname or ""):
+        found.append(
+            checks.Warning(
+                "REDIS_URL leads to another host without TLS.",
+                hint="Use rediss:// and a Redis that listens with TLS.",
+                id="darkroom.W004",
+            )
+        )
+    if redis.scheme != "unix" and not redis.password:
+        found.append(
+            checks.Warning(
+                "REDIS_URL has no password, so every user of the host may empty the slots.",
+                hint="Set requirepass in Redis, and write redis://:password@host:port/0.",
+                id="darkroom.W005",
+            )
+        )
+    return found
+
+
+def _here(host: str) -> bool:
+    return host.startswith("/") or host in _LOOPBACK
