@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
@@ -17,14 +18,15 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import ProgrammingError, conninfo
 
 T = TypeVar("T")
+Network = IPv4Network | IPv6Network
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", re.ASCII)
-_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 PLACEHOLDER = "CHANGE-ME"
 """Stands in examples where a value of one's own belongs; nothing starts with it."""
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?", re.ASCII)
 _DJANGO_NAMES = {
     "dbname": "NAME",
@@ -46,10 +48,10 @@ def given(name: str) -> str | None:
     value = os.environ.get(name, "").strip()
     if "\x00" in value or "\n" in value or "\r" in value:
         raise BadSetting(f"{name} spans several lines: set it to one line.")
-    return value or None
-
     if PLACEHOLDER in value:
         raise BadSetting(f"{name} still holds the example's {PLACEHOLDER}: set it to your own.")
+    return value or None
+
 
 def text(name: str, default: str | None = None, *, choices: Sequence[str] = ()) -> str:
     """One line of text; without a default the variable is required."""
@@ -126,6 +128,19 @@ def words(name: str, default: Sequence[str] = ()) -> list[str]:
     if not all(found):
         raise BadSetting(f"{name} has an empty entry: set it to words separated by commas.")
     return found
+
+
+def networks(name: str, default: Sequence[str] = ()) -> tuple[Network, ...]:
+    """A comma-separated list of networks such as 10.0.0.0/8, or of single addresses."""
+    found = []
+    for word in words(name, default):
+        try:
+            found.append(ip_network(word))
+        except ValueError:
+            raise BadSetting(
+                f"{name} has {word!r}: set it to networks such as 10.0.0.0/8, with commas."
+            ) from None
+    return tuple(found)
 
 
 def duration(

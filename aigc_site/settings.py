@@ -37,9 +37,12 @@ CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"]
 _HTTPS = _public.scheme == "https"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
 SECURE_HSTS_SECONDS = env.integer("DARKROOM_HSTS_SECONDS", 0, minimum=0) if _HTTPS else 0
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env.boolean("DARKROOM_BEHIND_PROXY", False) else None
-)
+BEHIND_PROXY = env.boolean("DARKROOM_BEHIND_PROXY", False)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
+# Without a proxy that says how it was reached, every request would be sent to https for ever.
+SECURE_SSL_REDIRECT = _HTTPS and BEHIND_PROXY
+# Those who look after this host ask its processes directly.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
@@ -47,12 +50,12 @@ CSRF_COOKIE_SAMESITE = SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = "darkroom_session"
 CSRF_COOKIE_NAME = "darkroom_csrf"
 CSRF_FAILURE_VIEW = "tasks_app.api.errors.csrf_failure"
-
-# --- what it is made of --------------------------------------------------------------------
-INSTALLED_APPS = [
 # Whether other hosts below the domain speak https is not this service's to promise; that the
 # redirect needs a proxy is said by darkroom.W001, in words that help.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "security.W008"]
+
+# --- what it is made of --------------------------------------------------------------------
+INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -76,11 +79,11 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+if BEHIND_PROXY:
+    MIDDLEWARE.insert(0, "aigc_site.proxy.ClientAddressMiddleware")
 ROOT_URLCONF = "aigc_site.urls"
 WSGI_APPLICATION = "aigc_site.wsgi.application"
 APPEND_SLASH = False
-if BEHIND_PROXY:
-    MIDDLEWARE.insert(0, "aigc_site.proxy.ClientAddressMiddleware")
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -222,4 +225,6 @@ DARKROOM: dict[str, Any] = {
     "worker_drain": env.duration("DARKROOM_WORKER_DRAIN_SECONDS", 25, minimum=0.1),
     "worker_max_tasks": env.integer("DARKROOM_WORKER_MAX_TASKS", 1_000, minimum=1),
     "worker_max_mb": env.integer("DARKROOM_WORKER_MAX_MB", 0, minimum=0),
+    "metrics_allow": env.networks("DARKROOM_METRICS_ALLOW", ["127.0.0.0/8", "::1"]),
+    "metrics_token": env.secret("DARKROOM_METRICS_TOKEN", ""),
 }

@@ -3,11 +3,12 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from tasks_app.api import errors, health
+from tasks_app.api import errors, health, metrics
 
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.scrape),
     path("", include("tasks_app.api.urls")),
     path("admin/", admin.site.urls),
     path("", include("tasks_app.web.urls")),

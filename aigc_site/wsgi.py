@@ -9,3 +9,12 @@ from aigc_site.chunked import measured
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aigc_site.settings")
 
 application = measured(get_wsgi_application())
+
+
+def _count() -> None:
+    from tasks_app import metrics  # needs Django to be set up
+
+    metrics.start("web")
+
+
+_count()

@@ -6,6 +6,7 @@ they need it and tests may override ``settings.DARKROOM``.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from django.conf import settings
@@ -39,6 +40,9 @@ class Conf:
     worker_drain: float
     worker_max_tasks: int
     worker_max_mb: int
+    metrics_allow: tuple[IPv4Network | IPv6Network, ...]
+    """Networks whose hosts may read ``/metrics`` without a token."""
+    metrics_token: str
 
     @property
     def heartbeat_interval(self) -> float:

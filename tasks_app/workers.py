@@ -23,7 +23,7 @@ from rq.serializers import JSONSerializer
 from rq.worker import SimpleWorker
 from rq.worker.base import WorkerStatus
 
-from tasks_app import bells, conf
+from tasks_app import bells, conf, metrics
 from tasks_app.core import claim, execution, outcomes
 from tasks_app.core.claim import Claim
 from tasks_app.core.stopping import Reason, Run
@@ -78,6 +78,7 @@ class Worker(SimpleWorker):
     def hear(self, pool: str) -> None:
         """Claim at most one task and run it. Errors are logged: a bell never fails."""
         try:
+            begun = time.monotonic()
             claimed = claim.claim_next(pool, self.name)
         except RedisError as error:
             logger.warning("no claim without Redis: %s", error)
@@ -87,6 +88,7 @@ class Worker(SimpleWorker):
             logger.warning("no claim without the database: %s", error)
             return
         if claimed is not None:
+            metrics.observe(metrics.CLAIMS, claimed.started - begun, pool)
             self._execute(claimed)
 
     def _execute(self, claimed: Claim) -> None:
@@ -116,6 +118,7 @@ class Worker(SimpleWorker):
 
     def serve(self, *, burst: bool = False) -> None:
         """Work until told to stop, giving signs of life."""
+        metrics.start("worker")
         threading.Thread(target=self._live, name="signs-of-life", daemon=True).start()
         try:
             self.work(burst=burst, logging_level=None)

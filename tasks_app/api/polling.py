@@ -15,7 +15,7 @@ from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.exceptions import NotAuthenticated
 
-from tasks_app.api import problems
+from tasks_app.api import novelty, problems
 from tasks_app.api.authentication import bearer
 from tasks_app.api.tasks import OneTask
 from tasks_app.core import queries
@@ -41,8 +41,12 @@ _drf = OneTask.as_view()
 def poll(request: HttpRequest, task_id: UUID) -> HttpResponse:
     """Answer one poll: 200, 304, or a problem, whatever went wrong (as DRF's views do)."""
     try:
-        return _answer(request, queries.view(task_id, _caller(request)))
+        found = queries.view(task_id, _caller(request))
+        answer = _answer(request, found)
+        novelty.note(task_id, found.etag, not_modified=answer.status_code == 304)
+        return answer
     except Exception as error:
+        novelty.refused()
         return problems.plain(problems.judge(error, request))
 
 

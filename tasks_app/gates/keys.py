@@ -77,3 +77,23 @@ def credential(digest: str) -> str:
 def credentials_used() -> str:
     """When API keys were last used, until the ticker writes it to the table."""
     return _key("keys-used")
+
+
+def counters() -> str:
+    """What processes have counted; see ``metrics``."""
+    return _key("counters")
+
+
+def counted(process: str) -> str:
+    """The last batch of counts that one process had added."""
+    return _key("counted", process)
+
+
+def processes() -> str:
+    """Names of the processes that live, scored by when they count as gone."""
+    return _key("processes")
+
+
+def process(name: str) -> str:
+    """What one process said of itself."""
+    return _key("process", name)

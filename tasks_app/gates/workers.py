@@ -1,5 +1,7 @@
 """Signs of life of workers, per pool."""
 
+from typing import cast
+
 from redis import Redis
 
 from tasks_app.gates import keys
@@ -28,6 +30,15 @@ def count(pool: str) -> int:
     """Return how many workers of the pool gave a sign of life lately."""
     redis = client()
     return int(redis.zcount(keys.workers(pool), _now(redis), "+inf"))
+
+
+def signs(pool: str) -> list[tuple[str, float]]:
+    """Return the pool's live workers with the seconds since their last sign, oldest first."""
+    redis = client()
+    now = _now(redis)
+    found = redis.zrangebyscore(keys.workers(pool), now, "+inf", withscores=True)
+    rows = cast("list[tuple[bytes, float]]", found)
+    return [(name.decode(), max(0.0, now + LIFETIME - score)) for name, score in rows]
 
 
 def _now(redis: Redis) -> float:

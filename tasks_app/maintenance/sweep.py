@@ -14,11 +14,11 @@ from typing import Final
 from django.db import DatabaseError, InterfaceError, connection
 from redis.exceptions import RedisError
 
-from tasks_app import conf
+from tasks_app import conf, metrics
 from tasks_app.core import outcomes
 from tasks_app.core.clock import database_now
 from tasks_app.lifecycle import State
-from tasks_app.maintenance import due, reconcile
+from tasks_app.maintenance import due, reconcile, tallies
 from tasks_app.maintenance.report import Report
 from tasks_app.models import Attempt, Task
 
@@ -43,7 +43,14 @@ def sweep(*, dry_run: bool = False) -> Report:
             report.troubles.append(f"{name}: no time left in this pass")
             continue
         _run(name, step, report, dry_run)
+    if not dry_run:
+        _count(report)
     return report
+
+
+def _count(report: Report) -> None:
+    for kind, number in report.counts.items():
+        metrics.count(metrics.REPAIRS, kind.replace(" ", "_"), by=number)
 
 
 def _run(name: str, step: "Step", report: Report, dry_run: bool) -> None:
@@ -126,4 +133,5 @@ STEPS: Final[tuple[tuple[str, Step], ...]] = (
     ("due tasks", due.release_due),
     ("slots", reconcile.slot_sets),
     ("bells", due.ring_where_work_waits),
+    ("totals", tallies.fold),
 )

@@ -189,3 +189,12 @@ def test_any_text_is_read_or_refused(value: str) -> None:
                 reader("X", None)
             except BadSetting as error:
                 assert str(error).startswith("X ")  # both outcomes are right
+
+
+def test_networks_are_read_and_odd_ones_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETS", "10.0.0.0/8, ::1, 192.0.2.7")
+    assert [str(net) for net in env.networks("NETS")] == ["10.0.0.0/8", "::1/128", "192.0.2.7/32"]
+    for wrong in ("10.0.0.1/8", "everywhere", "10.0.0.0/40", "10.0.0.0/8,,::1"):
+        monkeypatch.setenv("NETS", wrong)
+        with pytest.raises(env.BadSetting, match="NETS"):
+            env.networks("NETS")

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
+from tasks_app import metrics
 from tasks_app.maintenance.sweep import sweep
 
 
@@ -26,6 +27,7 @@ class Command(BaseCommand):
         except DatabaseError as error:
             self.stderr.write(f"could not run: {error}".strip())
             sys.exit(2)
+        metrics.flush()
         for line in report.lines() or ["nothing to do"]:
             self.stdout.write(line)
         if report.troubles:

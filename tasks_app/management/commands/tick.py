@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from tasks_app import metrics
 from tasks_app.maintenance.ticker import tick_until
 
 
@@ -17,6 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the ticker."""
+        metrics.start("ticker")
         tick_until(_set_by_signals())
 
 
