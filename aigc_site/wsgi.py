@@ -4,11 +4,11 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from aigc_site.chunked import measured
+from aigc_site.chunked import bounded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aigc_site.settings")
 
-application = measured(get_wsgi_application())
+application = bounded(get_wsgi_application())
 
 
 def _count() -> None:

@@ -17,6 +17,9 @@ MAX_DEPTH: Final = 32
 MAX_NUMBER: Final = 2.0**63
 """PostgreSQL would return a larger one as an integer that JSON writers refuse."""
 
+_PATIENCE: Final = 8
+"""How many times the limit is read, and thrown away, of a body that is too large."""
+
 Path = list[str | int]
 
 
@@ -36,10 +39,24 @@ class StrictJSONParser(BaseParser):
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         """Return the parsed body. Raises ``BadRequest``, ``Invalid`` or ``TooLarge``."""
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        raw = stream.read(limit + 1)
+        raw = _read(stream, limit + 1)
         if len(raw) > limit:
+            # Left unread, it would make the server drop a connection that the caller goes on using.
+            for _ in range(_PATIENCE):
+                if not stream.read(limit):
+                    break
             raise TooLarge(f"The body is larger than {limit // 2**20} MiB.")
         return parse(raw)
+
+
+def _read(stream: Any, most: int) -> bytes:
+    """Read up to ``most`` bytes; a server may return fewer than it was asked for."""
+    parts: list[bytes] = []
+    left = most
+    while left > 0 and (part := stream.read(left)):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
 
 
 def parse(raw: bytes) -> Any:

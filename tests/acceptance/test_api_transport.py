@@ -1,5 +1,6 @@
 """What only a real server and real sockets show."""
 
+import http.client
 import json
 import socket
 import time
@@ -64,6 +65,17 @@ def test_bodies_of_any_transport_are_read_and_bounded(service: Make) -> None:
                 "application/problem+json",
             )
             assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "DELETE", "OPTIONS"}
+    # What is refused half read leaves the connection in order.
+    connection = http.client.HTTPConnection("127.0.0.1", one.port, timeout=30)
+    connection.connect()
+    kept = connection.sock
+    for content in (json.dumps(BODY).encode() + b" " * (6 * 2**20), b"{"):
+        connection.request("POST", "/v1/tasks", content, {**kind, "Authorization": f"Bearer {key}"})
+        refused = connection.getresponse()
+        assert refused.status in (413, 400)
+        refused.read()
+        assert connection.sock is kept
+    connection.close()
     odd = [
         b"GET /v1/tasks HTTP/1.1\r\nAuthorization: Bearer \xff\xfe",
         b"GET /v1/%ff%00 HTTP/1.1\r\nX-Request-Id: \xe5\xa4",

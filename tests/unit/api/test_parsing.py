@@ -1,5 +1,6 @@
 """Reading JSON: every body is a value that can be kept, or a refusal with a sentence."""
 
+import io
 import math
 from typing import Any
 
@@ -7,8 +8,9 @@ import orjson
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pytest_django import Settings
 
-from tasks_app.api.parsing import MAX_DEPTH, check, parse, pointer
+from tasks_app.api.parsing import MAX_DEPTH, StrictJSONParser, TooLarge, check, parse, pointer
 from tasks_app.core.errors import BadRequest, Invalid, Refusal
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
@@ -80,3 +82,23 @@ def test_a_pointer_is_escaped_and_short() -> None:
 def test_what_json_is_not_is_refused_with_the_reason(raw: bytes) -> None:
     with pytest.raises(BadRequest, match=r"not valid JSON: ."):
         parse(raw)
+
+
+class Trickle(io.BytesIO):
+    """Returns fewer bytes than it is asked for, as sockets do."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(7 if size is None or size < 0 else min(7, size))
+
+
+def test_a_body_that_comes_in_pieces_is_read_whole() -> None:
+    assert StrictJSONParser().parse(Trickle(b'{"a": "' + b"x" * 100 + b'"}')) == {"a": "x" * 100}
+
+
+def test_a_body_that_is_too_large_is_emptied_within_reason(settings: Settings) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
+    for size, left in ((101, 0), (800, 0), (5_000, 5_000 - 101 - 800)):
+        stream = io.BytesIO(b"x" * size)
+        with pytest.raises(TooLarge):
+            StrictJSONParser().parse(stream)
+        assert len(stream.read()) == left
