@@ -27,7 +27,12 @@ class ArtifactFile(APIView):
         artifact = results.own_file(artifact_id, user_id(request))
         download = request.query_params.get("download") == "1"
         token = links.sign(Link(artifact.pk, self.thumbnail, download))
-        headers = {"Location": f"/files/{token}", "Cache-Control": "private, no-store"}
+        # Long enough for a gallery to be looked at twice; the owner's own browser only.
+        headers = {
+            "Location": f"/files/{token}",
+            "Cache-Control": "private, max-age=60",
+            "Vary": "Cookie, Authorization",
+        }
         return Response(None, status=302, headers=headers)
 
 

@@ -63,36 +63,41 @@ def _bodies(task_ids: list[UUID]) -> dict[UUID, Body]:
         if kept is not None:
             found[task_id] = (kept, None)
     missing = [task_id for task_id in task_ids if task_id not in found]
-    found |= _from_snapshots(missing)
+    told = _read_snapshots(missing)
+    for task_id, (raw, progress) in told.items():
+        if raw is not None:
+            body = orjson.loads(raw)
+            _terminal.keep(task_id, body)
+            found[task_id] = (body, _percent(progress, body["document"]["attempt"]))
     missing = [task_id for task_id in missing if task_id not in found]
-    return found | _from_table(missing)
+    return found | _from_table(missing, {pk: progress for pk, (_, progress) in told.items()})
 
 
-def _from_snapshots(task_ids: list[UUID]) -> dict[UUID, Body]:
+def _read_snapshots(task_ids: list[UUID]) -> dict[UUID, tuple[bytes | None, bytes | None]]:
+    """Read (snapshot, progress) of each task; nothing when Redis is away."""
     if not task_ids:
         return {}
     try:
-        read = snapshots.read(task_ids)
+        return dict(zip(task_ids, snapshots.read(task_ids), strict=True))
     except RedisError as error:
         logger.warning("polls are answered from the table: %s", error)
         return {}
-    found: dict[UUID, Body] = {}
-    for task_id, (raw, progress) in zip(task_ids, read, strict=True):
-        if raw is None:
-            continue
-        body = orjson.loads(raw)
-        _terminal.keep(task_id, body)
-        found[task_id] = (body, _percent(progress, body["document"]["attempt"]))
-    return found
 
 
-def _from_table(task_ids: list[UUID]) -> dict[UUID, Body]:
-    """Read tasks, in a number of statements that does not grow with theirs."""
+def _from_table(task_ids: list[UUID], progress: dict[UUID, bytes | None]) -> dict[UUID, Body]:
+    """Read tasks, in a number of statements that does not grow with theirs.
+
+    ``progress`` is what Redis says; a running task it is silent about has that of its heartbeat.
+    """
     if not task_ids:
         return {}
     tasks = list(with_result(Task.objects.filter(pk__in=task_ids)))
-    reported = _reported(tasks)
-    return {task.pk: (orjson.loads(_stored(task)), reported.get(task.pk)) for task in tasks}
+    told = {task.pk: _percent(progress.get(task.pk), task.attempt_number) for task in tasks}
+    beaten = _reported([task for task in tasks if told[task.pk] is None])
+    return {
+        task.pk: (orjson.loads(_stored(task)), told[task.pk] or beaten.get(task.pk))
+        for task in tasks
+    }
 
 
 def _percent(progress: bytes | None, attempt: int) -> int | None:
