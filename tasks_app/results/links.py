@@ -7,7 +7,6 @@ Within half of that time the same file has the same link, so that browsers can c
 """
 
 import time
-
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID

@@ -7,7 +7,7 @@ import pytest
 from tasks_app.core import queries
 from tasks_app.gates import keys, snapshots
 from tasks_app.gates.connection import client
-from tasks_app.models import Attempt, Generator
+from tasks_app.models import Generator
 from tasks_app.results import links
 from tasks_app.results.links import Link
 from tests.integration.helpers import claimed, submit
@@ -28,16 +28,6 @@ def test_progress_does_not_fall_back_when_the_snapshot_runs_out(
     assert progress_of(alice, task.pk) == 36
     snapshots.forget([task.pk])
     assert progress_of(alice, task.pk) == 36
-
-
-def test_without_redis_progress_is_that_of_the_last_heartbeat(
-    alice: Any, sleeper: Generator
-) -> None:
-    task = submit(alice)
-    one = claimed()
-    Attempt.objects.filter(pk=one.attempt.pk).update(progress=0.25)
-    client().flushdb()
-    assert progress_of(alice, task.pk) == 25
 
 
 def test_a_link_stays_the_same_for_a_while_so_that_browsers_can_keep_the_file(
