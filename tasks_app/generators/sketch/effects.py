@@ -27,7 +27,7 @@ def finish(scene: Scene, *, on_paper: bool) -> None:
         vignette(scene)
     drained = reading.avoided_in("colour")
     if drained:
-        _drain(scene, drained)
+        drain(scene, drained)
     grain(scene)
 
 
@@ -153,7 +153,8 @@ def vignette(scene: Scene) -> None:
     scene.multiply(fall, shade(scene.look.near, -0.05))
 
 
-def _drain(scene: Scene, names: list[str]) -> None:
+def drain(scene: Scene, names: list[str]) -> None:
+    """Take these colours out of the painting."""
     for top in range(0, scene.height, 128):
         band = scene.pixels[top : top + 128]
         band[:] = avoid_hues(band, names)

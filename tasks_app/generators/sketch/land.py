@@ -1,6 +1,7 @@
 """Pieces of land that several compositions share: ridges, conifers, grass, water mirrors."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -101,13 +102,16 @@ def conifers(
 
 def mirror_water(scene: Scene, waterline: int, tintage: Array, calm: float) -> None:
     """Fill everything below row ``waterline`` with the rippled reflection of what is above."""
+    if scene.height - waterline >= 4:
+        scene.moving(partial(_mirror, waterline=waterline, tintage=tintage, calm=calm))
+
+
+def _mirror(scene: Scene, waterline: int, tintage: Array, calm: float) -> None:
     rows = scene.height - waterline
-    if rows < 4:
-        return
     depth = np.arange(rows, dtype=np.float32)[:, None]
     far = depth / rows
-    ripple = scene.noise("ripples", 0.016, 3, stretch=7.0, rows=rows) - 0.5
-    swell = scene.noise("swell", 0.06, 3, stretch=5.0, rows=rows) - 0.5
+    ripple = scene.living("ripples", 0.016, 3, stretch=7.0, rows=rows) - 0.5
+    swell = scene.living("swell", 0.06, 3, stretch=5.0, rows=rows) - 0.5
     sway = (ripple * 0.8 + swell * 0.7) * scene.unit * (0.012 + 0.07 * far) * (1.3 - calm)
     y = waterline - 1 - depth * 1.12 - np.abs(sway) * 1.4
     x = scene.xs - 0.5 + sway * 0.5

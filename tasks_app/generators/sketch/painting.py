@@ -9,11 +9,13 @@ from typing import Final
 from PIL import Image
 
 from tasks_app.generators.sketch import compositions, palette
+from tasks_app.generators.sketch.compositions import Composition
 from tasks_app.generators.sketch.effects import finish
 from tasks_app.generators.sketch.encode import to_image
+from tasks_app.generators.sketch.palette import Look
 from tasks_app.generators.sketch.progress import Progress
 from tasks_app.generators.sketch.scene import Scene, stream
-from tasks_app.generators.sketch.words import read
+from tasks_app.generators.sketch.words import Reading, read
 
 _COUNTS: Final = {"draft": 0.6, "standard": 1.0, "fine": 1.4}
 _FINE_SCALE: Final = 1.5
@@ -34,28 +36,48 @@ class Wish:
     detail: str = "standard"
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the words and the seed of a wish decide before anything is painted."""
+
+    key: bytes
+    reading: Reading
+    composition: Composition
+    look: Look
+
+
+def plan(wish: Wish) -> Plan:
+    """Return what to paint for ``wish`` and in which colours."""
+    key = _key(wish)
+    reading = read(wish.prompt, wish.negative_prompt)
+    return Plan(
+        key,
+        reading,
+        compositions.choose(reading, stream(key, "composition"), wish.style),
+        palette.choose(reading, stream(key, "look")),
+    )
+
+
 def picture(wish: Wish, progress: Progress) -> Image.Image:
     """Return the picture of ``wish``; equal wishes give equal pixels.
 
     The random streams depend on prompt and seed only, so that a change of size, detail or
     negative prompt changes the picture no more than it must.
     """
-    key = _key(wish)
-    reading = read(wish.prompt, wish.negative_prompt)
-    composition = compositions.choose(reading, stream(key, "composition"), wish.style)
+    idea = plan(wish)
     scale = _scale(wish)
     scene = Scene(
         width=round(wish.width * scale),
         height=round(wish.height * scale),
-        key=key,
-        reading=reading,
-        look=palette.choose(reading, stream(key, "look")),
+        key=idea.key,
+        reading=idea.reading,
+        look=idea.look,
         progress=progress,
         detail=_COUNTS[wish.detail],
     )
-    composition.paint(scene)
+    idea.composition.paint(scene)
     progress.stage(0.98)
-    finish(scene, on_paper=composition.on_paper)
+    finish(scene, on_paper=idea.composition.on_paper)
     progress.stage(0.99)
     return to_image(scene.pixels, (wish.width, wish.height))
 

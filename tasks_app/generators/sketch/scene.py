@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +36,10 @@ class Scene:
     progress: Progress
     detail: float = 1.0
     """Scales counts of elements: 0.6 draft, 1 standard, 1.4 fine."""
+    seconds: float = 0.0
+    """How long the loop is that this is a frame of; 0 for a still."""
+    moment: float = 0.0
+    """Where in its loop the frame is, 0 to 1."""
     pixels: Array = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +72,30 @@ class Scene:
     def count(self, number: float) -> int:
         """Return how many elements to draw at this detail, at least one."""
         return max(1, round(number * self.detail))
+
+    def layer(self, name: str, current: Array | None = None) -> None:
+        """Say that what follows is a layer of its own, nearer to us; stills do not care.
+
+        ``name`` tells films how it moves. What it shows may flow along the contours of
+        ``current``, a stream function of the canvas's shape.
+        """
+
+    def moving(self, paint: "Callable[[Scene], None]") -> None:
+        """Paint a part that is painted anew, from ``turn`` and ``living``, in every frame."""
+        paint(self)
+
+    def turn(self, per_second: float) -> float:
+        """Return the angle of what turns so often: whole turns in a loop, at least one."""
+        return math.tau * max(1, round(per_second * self.seconds)) * self.moment
+
+    def living(self, name: str, cell: float, octaves: int, *, stretch: float, rows: int) -> Array:
+        """Return noise as ``noise`` does that changes all the time in a film, and comes back."""
+        field = self.noise(name, cell, octaves, stretch=stretch, rows=rows)
+        if not self.seconds:
+            return field
+        other = self.noise(f"{name}, later", cell, octaves, stretch=stretch, rows=rows)
+        angle = self.turn(0.5)
+        return 0.5 + (field - 0.5) * math.cos(angle) + (other - 0.5) * math.sin(angle)
 
     def noise(
         self,

@@ -1,6 +1,7 @@
 """Skies: gradient, clouds, sun or moon, stars, aurora, rainbow, lightning, birds."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -23,25 +24,37 @@ class Disc:
 
 def paint_sky(scene: Scene, horizon: float) -> Disc | None:
     """Paint a whole sky down to ``horizon`` (0..1 of the height); return its sun or moon."""
+    scene.layer("sky")
     rows = scene.ys / scene.height / horizon
     scene.pixels[:] = ramp(scene.look.sky, np.clip(rows, 0.0, 1.0))
     disc = place_disc(scene, horizon)
     stars_wanted = scene.look.dark or scene.reading.has("subject.stars")
     if stars_wanted and scene.reading.allows("subject.stars"):
+        scene.layer("stars")
         paint_stars(scene, horizon)
     if scene.reading.has("weather.aurora"):
-        paint_aurora(scene, horizon)
+        scene.moving(partial(paint_aurora, horizon=horizon))
     scene.progress.tick()
     if disc:
+        scene.layer("disc")
         paint_disc(scene, disc)
+    scene.layer("clouds")
     paint_clouds(scene, horizon, disc)
     if scene.reading.has("weather.rainbow"):
+        scene.layer("sky")
         paint_rainbow(scene, horizon)
+    _paint_what_passes(scene, horizon)
+    scene.layer("land")
+    return disc
+
+
+def _paint_what_passes(scene: Scene, horizon: float) -> None:
     if scene.reading.has("weather.storm"):
+        scene.layer("lightning")
         paint_lightning(scene, horizon)
     if scene.reading.has("subject.bird") or _chance(scene, "birds", 0.3):
+        scene.layer("birds")
         paint_birds(scene, horizon)
-    return disc
 
 
 def _chance(scene: Scene, name: str, likelihood: float) -> bool:
@@ -180,8 +193,9 @@ def paint_aurora(scene: Scene, horizon: float) -> None:
     fine = scene.noise("aurora rays", 0.02, 3, stretch=0.6, rows=4)[:1]
     for index, colour in enumerate(rgb("#43f5a8", "#5be0c8", "#a06bff")):
         phase, frequency, place = rng.random(3)
-        wave = np.sin(scene.xs / scene.unit * (4 + 4 * frequency) + phase * 6.3)
-        wave += 0.5 * np.sin(scene.xs / scene.unit * 11.0 * (1 + frequency) + phase * 20)
+        drift = scene.turn(0.3) * (1.0 if index % 2 else -1.0)
+        wave = np.sin(scene.xs / scene.unit * (4 + 4 * frequency) + phase * 6.3 + drift)
+        wave += 0.5 * np.sin(scene.xs / scene.unit * 11.0 * (1 + frequency) + phase * 20 + drift)
         foot = scene.height * horizon * (0.45 + 0.25 * place + 0.1 * wave)
         above = (foot - scene.ys) / (scene.height * horizon * (0.4 + 0.1 * index))
         curtain = np.where(above > 0, np.exp(-above * 2.4), np.exp(above * 26.0))

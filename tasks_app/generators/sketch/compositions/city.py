@@ -24,13 +24,17 @@ def paint(scene: Scene) -> None:
     layers = 4
     for index in range(layers):
         scene.progress.stage(0.3 + 0.4 * (index + 1) / layers)
+        scene.layer("land")
         _paint_row(scene, index / (layers - 1), water, f"row {index}")
     if _neon(scene):
+        scene.layer("signs")
         _paint_signs(scene, water)
     scene.progress.stage(0.92)
+    scene.layer("near")
     _paint_quay(scene, water)
     paint_figures(scene, water)
     mirror_water(scene, water, blend(scene.look.near, scene.look.sky[1], 0.3), 0.55)
+    scene.layer("boats")
     paint_boats(scene, water)
 
 

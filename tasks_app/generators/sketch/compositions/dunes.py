@@ -21,6 +21,7 @@ def paint(scene: Scene) -> None:
     layers = scene.count(6)
     for index in range(layers):
         scene.progress.stage(0.35 + 0.6 * (index + 1) / layers)
+        scene.layer("land")
         crest = _paint_dune(scene, index, index / max(1, layers - 1), horizon, side)
         if index == layers // 2:
             paint_figures(scene, crest)

@@ -20,6 +20,7 @@ def paint(scene: Scene) -> None:
     dark = _on_dark(scene, float(rng.random()))
     scene.progress.stage(0.15)
     potential = _potential(scene, rng)
+    scene.layer("flow", potential)
     _paint_ground(scene, potential, dark)
     stops = _stops(scene, dark)
     passes = 5

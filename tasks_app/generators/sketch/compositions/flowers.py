@@ -43,11 +43,13 @@ def paint(scene: Scene) -> None:
     root = (scene.width * float(rng.uniform(0.44, 0.56)), scene.height * 1.04)
     scene.progress.stage(0.4)
     pool = scene.noise("pool", 0.08, 4)
+    scene.layer("plants")
     _paint_stems(scene, blooms, root, pool)
     _paint_sprigs(scene, root, pool)
     for index, bloom in enumerate(blooms):
         scene.progress.stage(0.4 + 0.55 * (index + 1) / len(blooms))
         _paint_bloom(scene, bloom, scene.rng(f"bloom {index}"))
+    scene.layer("paper")
     _paint_spatter(scene)
 
 

@@ -34,6 +34,7 @@ def _paint_slopes(scene: Scene) -> None:
     layers = scene.count(6)
     for index in range(layers):
         scene.progress.stage(0.3 + 0.6 * (index + 1) / layers)
+        scene.layer("land")
         t = index / max(1, layers - 1)
         tall = scene.unit * (0.035 + 0.24 * t**2.2)
         base = scene.height * (0.46 + 0.52 * t**1.25)
@@ -46,7 +47,9 @@ def _paint_slopes(scene: Scene) -> None:
         scene.progress.tick()
         _paint_layer(scene, skyline, mask, top, colour, t)
     if disc:
+        scene.layer("rays")
         _paint_rays(scene, disc)
+    scene.layer("near")
     paint_figures(scene, int(scene.height * 0.97))
 
 
@@ -99,12 +102,16 @@ def _paint_grove(scene: Scene) -> None:
     for index in range(layers):
         scene.progress.stage(0.15 + 0.65 * (index + 1) / layers)
         t = (index + 1) / layers
+        scene.layer("land")
         _paint_ground(scene, index, t, light)
         _paint_trunks(scene, index, t, light)
+        scene.layer("leaves")
         _paint_leaves(scene, index, t, light, focus)
     scene.progress.stage(0.9)
+    scene.layer("rays")
     top_light = Disc("sun", scene.width * focus, -0.1 * scene.height, scene.unit * 0.1)
     _paint_rays(scene, top_light)
+    scene.layer("near")
     paint_figures(scene, int(scene.height * 0.93))
 
 

@@ -1,5 +1,6 @@
 """A geometric poster: a grid of quarter circles, discs, bars and arcs, printed on paper."""
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -15,6 +16,10 @@ Tile = Callable[[Array, Array, float], Array]
 
 def paint(scene: Scene) -> None:
     """Paint a geometric composition over the whole canvas."""
+    scene.moving(_paint_poster)
+
+
+def _paint_poster(scene: Scene) -> None:
     rng = scene.rng("geometry")
     across = int(rng.integers(5, 9))
     cell = min(scene.width, scene.height) / across
@@ -73,6 +78,8 @@ def _paint_tile(
     for layer in range(1 + int(rng.random() < 0.5)):
         motif = _MOTIFS[int(rng.integers(len(_MOTIFS)))]
         u, v = _turned(x, y, int(rng.integers(4)))
+        if scene.seconds:
+            u, v = _spun(u, v, _spin(scene, row, column, layer))
         mask = motif(u, v, cell * size)
         view += mask[..., None] * (colours[order[layer + 1]] - view)
 
@@ -81,6 +88,19 @@ def _turned(x: Array, y: Array, quarter: int) -> tuple[Array, Array]:
     options = ((x, y), (1 - y, x), (1 - x, 1 - y), (y, 1 - x))
     u, v = options[quarter]
     return np.broadcast_arrays(u, v)[0], np.broadcast_arrays(u, v)[1]
+
+
+def _spin(scene: Scene, row: int, column: int, layer: int) -> float:
+    """Return how far a motif has turned: one in two makes one slow turn in a loop, then rests."""
+    start, chosen = scene.rng(f"spin {row} {column} {layer}").random(2)
+    done = min(1.0, ((scene.moment + float(start)) % 1.0) * 1.5)
+    return math.tau * done**3 * (done * (done * 6 - 15) + 10) if chosen < 0.55 else 0.0
+
+
+def _spun(x: Array, y: Array, angle: float) -> tuple[Array, Array]:
+    cos, sin = np.float32(math.cos(angle)), np.float32(math.sin(angle))
+    u, v = x - 0.5, y - 0.5
+    return u * cos - v * sin + 0.5, u * sin + v * cos + 0.5
 
 
 def _edge(distance: Array, px: float) -> Array:

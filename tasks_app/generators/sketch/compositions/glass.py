@@ -13,6 +13,7 @@ def paint(scene: Scene) -> None:
     """Paint a window of glass over the whole canvas."""
     rng = scene.rng("glass")
     cell = scene.unit * float(rng.uniform(0.052, 0.075))
+    scene.layer("glass")
     scene.progress.stage(0.1)
     sites = _sites(scene, rng, cell)
     scene.progress.stage(0.6)

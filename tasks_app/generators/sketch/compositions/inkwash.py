@@ -25,13 +25,17 @@ def paint(scene: Scene) -> None:
     layers = scene.count(5)
     for index in range(layers):
         scene.progress.stage(0.1 + 0.6 * (index + 1) / layers)
+        scene.layer("land")
         _paint_range(scene, index, index / max(1, layers - 1), ink)
     scene.progress.stage(0.9)
+    scene.layer("birds")
     _paint_accessories(scene, ink)
+    scene.layer("plants")
     if scene.reading.has("subject.bamboo") or rng.random() < 0.4:
         _paint_bamboo(scene, ink)
     else:
         _paint_branch(scene, ink)
+    scene.layer("paper")
     _paint_seal(scene, rng)
 
 

@@ -30,13 +30,17 @@ def paint(scene: Scene) -> None:
     layers = max(4, round((5 + 2 * float(rng.random())) * min(scene.detail, 1.2)))
     for index in range(layers):
         scene.progress.stage(0.25 + 0.5 * (index + 1) / layers)
+        scene.layer("land")
         _paint_range(scene, index, layers, horizon, waterline, disc)
+    scene.layer("land")
     _paint_wood(scene, waterline)
     paint_figures(scene, waterline if lake else int(scene.height * 0.97), mound=True)
     scene.progress.stage(0.9)
     if lake:
         mirror_water(scene, waterline, blend(scene.look.near, scene.look.far, 0.55), 0.9)
+        scene.layer("near")
         _paint_shore(scene)
+        scene.layer("boats")
         paint_boats(scene, waterline)
 
 

@@ -30,8 +30,10 @@ def paint(scene: Scene) -> None:
     _paint_gas(scene, stops.astype(np.float32))
     scene.progress.stage(0.75)
     if scene.reading.allows("subject.stars"):
+        scene.layer("stars")
         paint_stars(scene, 1.0, 2.6)
         _paint_bright_stars(scene)
+    scene.layer("disc")
     if _wants_planet(scene, float(rng.random())):
         _paint_planet(scene, stops)
     elif scene.reading.has("subject.moon"):
@@ -63,6 +65,7 @@ def _paint_gas(scene: Scene, stops: Array) -> None:
     lane = np.exp(-(((bent + (second - 0.5) * 0.3) / 0.12) ** 2))
     glow *= 1.0 - 0.72 * smoothstep(0.42, 0.75, dust) * (0.35 + 0.65 * lane)
     scene.progress.tick()
+    scene.layer("gas", first * scene.unit)
     scene.pixels[:] = quick_ramp(stops, np.clip(glow * 1.02 - 0.06, 0.0, 1.0))
     hue = smoothstep(0.35, 0.75, warp(first, second, field, scene.unit * 0.2)) * band * 0.5
     other = shade(np.roll(stops[3], 1), 0.0, 0.9)
@@ -140,6 +143,7 @@ def _paint_land(scene: Scene, stops: Array) -> None:
     glow = np.exp((scene.ys - scene.height) / (0.2 * scene.unit)) * np.ones_like(scene.xs)
     scene.screen(glow * 0.35, stops[3])
     for index, lift in enumerate((0.14, 0.05)):
+        scene.layer("land")
         base = scene.height * (1.0 - lift)
         skyline = ridge(scene, f"land {index}", base, scene.height * 0.09, 0.7, 0.45)
         colour = blend(stops[0], stops[2], 0.3 * (1 - index))

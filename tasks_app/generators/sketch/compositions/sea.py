@@ -1,5 +1,7 @@
 """The open sea under a wide sky: waves in perspective that mirror the sky and its light."""
 
+from functools import partial
+
 import numpy as np
 
 from tasks_app.generators.sketch.arrays import Array, smoothstep
@@ -21,6 +23,15 @@ def paint(scene: Scene) -> None:
         _paint_coast(scene, horizon)
     scene.progress.stage(0.85)
     top = int(scene.height * horizon)
+    scene.moving(partial(_paint_surface, top=top, disc=disc))
+    scene.layer("near")
+    paint_figures(scene, top + round(0.02 * scene.unit), mound=True)
+    scene.layer("boats")
+    paint_boats(scene, top)
+
+
+def _paint_surface(scene: Scene, top: int, disc: Disc | None) -> None:
+    """Paint the water from row ``top`` on as it is at the scene's moment."""
     slope_x, slope_y, crest, distance = _waves(scene, top)
     _paint_water(scene, top, slope_y, crest, distance)
     scene.progress.stage(0.95)
@@ -29,8 +40,6 @@ def paint(scene: Scene) -> None:
     _paint_foam(scene, top, crest, distance)
     haze = np.exp(-np.arange(scene.height - top, dtype=np.float32) / (0.012 * scene.unit))
     scene.over(haze[:, None] * np.full_like(scene.xs, 0.5), scene.look.haze, top)
-    paint_figures(scene, top + round(0.02 * scene.unit), mound=True)
-    paint_boats(scene, top)
 
 
 def _paint_coast(scene: Scene, horizon: float) -> None:
@@ -70,6 +79,7 @@ def _waves(scene: Scene, top: int) -> tuple[Array, Array, Array, Array]:
         kx, ky = np.float32(frequency * np.sin(angle)), np.float32(frequency * np.cos(angle))
         fade = np.exp(-((distance**2 / below * frequency / scene.unit * 1.1) ** 2) * 0.02)
         phase = u * kx + v * ky + bend * (0.5 + 0.07 * index) + float(rng.random()) * 6.3
+        phase += np.float32(scene.turn(0.36 * frequency**0.5))  # long waves travel faster
         amplitude = fade * (frequency**-0.82)
         wave = np.sin(phase)
         height += amplitude * (1.0 - np.abs(wave)) * 1.5
