@@ -10,6 +10,7 @@ from tasks_app.generators.base import Adapter
 _ADAPTERS: Final[Mapping[str, str]] = {
     "python": "tasks_app.generators.python.adapter:PythonAdapter",
     "sketch": "tasks_app.generators.sketch.adapter:SketchAdapter",
+    "sketch-video": "tasks_app.generators.sketch_video.adapter:SketchVideoAdapter",
 }
 
 
