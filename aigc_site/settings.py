@@ -4,6 +4,7 @@ Every variable is described in ``docs/settings.md``; a test fails when one is mi
 The app's own numbers live in ``DARKROOM`` and are read only through ``tasks_app.conf``.
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -182,13 +183,14 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 
+# Eyes read a terminal, machines read everything else.
+LOG_FORMAT = env.text(
+    "DARKROOM_LOG_FORMAT", "text" if sys.stderr.isatty() else "json", choices=("text", "json")
+)
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
-    },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {"stderr": {"class": "tasks_app.logs.Background", "style": LOG_FORMAT}},
     "root": {
         "handlers": ["stderr"],
         "level": env.text(
@@ -225,6 +227,7 @@ DARKROOM: dict[str, Any] = {
     "worker_drain": env.duration("DARKROOM_WORKER_DRAIN_SECONDS", 25, minimum=0.1),
     "worker_max_tasks": env.integer("DARKROOM_WORKER_MAX_TASKS", 1_000, minimum=1),
     "worker_max_mb": env.integer("DARKROOM_WORKER_MAX_MB", 0, minimum=0),
+    "log_prompts": env.boolean("DARKROOM_LOG_PROMPTS", False),
     "metrics_allow": env.networks("DARKROOM_METRICS_ALLOW", ["127.0.0.0/8", "::1"]),
     "metrics_token": env.secret("DARKROOM_METRICS_TOKEN", ""),
 }

@@ -40,6 +40,7 @@ class Conf:
     worker_drain: float
     worker_max_tasks: int
     worker_max_mb: int
+    log_prompts: bool
     metrics_allow: tuple[IPv4Network | IPv6Network, ...]
     """Networks whose hosts may read ``/metrics`` without a token."""
     metrics_token: str

@@ -20,6 +20,7 @@ import psutil
 from redis import Redis
 from redis.exceptions import RedisError
 
+from tasks_app import logs
 from tasks_app.gates import counters
 from tasks_app.gates.connection import private_client
 
@@ -129,6 +130,12 @@ def flush() -> None:
     _buffer.flush()
 
 
+def last_words() -> None:
+    """Send what was counted and write what was logged: before ``os._exit``."""
+    flush()
+    logs.flush()
+
+
 def _field(instrument: Instrument, labels: tuple[str, ...], part: str) -> str:
     return _SEPARATOR.join((instrument.name, *labels, part))
 
@@ -161,6 +168,9 @@ class _Buffer:
             atexit.register(self.end)
 
     def flush(self) -> None:
+        dropped = logs.take_dropped()
+        if dropped:
+            count(LOG_LINES_DROPPED, by=dropped)
         with self._sending:
             try:
                 self._send()

@@ -175,6 +175,7 @@ class Worker(SimpleWorker):
                 logger.warning("task %s does not stop: handing it back", self._claim.task.pk)
                 outcomes.interrupted(self._claim.attempt)
         finally:
+            metrics.last_words()
             os._exit(0)
 
     def _worn_out(self) -> bool:

@@ -258,6 +258,7 @@ def _environment(options: Options, database: str, broker: str) -> dict[str, str]
         # A worker must be done draining before the manager's patience ends.
         "DARKROOM_WORKER_DRAIN_SECONDS": "6",
         "PYTHONUNBUFFERED": "1",
+        "DARKROOM_LOG_FORMAT": "text",  # its log files are for eyes
     }
     inherited = {name: value for name, value in os.environ.items() if name != "DARKROOM_DEBUG"}
     return defaults | inherited | ours

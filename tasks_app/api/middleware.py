@@ -9,6 +9,7 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 
+from tasks_app import logs
 from tasks_app.models.ids import new_id
 
 PRIVATE: Final = "private, no-cache"
@@ -27,7 +28,8 @@ class RequestIdMiddleware:
         given = request.headers.get("X-Request-Id", "")
         name = given if _HARMLESS.fullmatch(given) else new_id().hex
         request.request_id = name  # type: ignore[attr-defined]
-        response = self._get_response(request)
+        with logs.about(request=name):
+            response = self._get_response(request)
         response["X-Request-Id"] = name
         if request.path.startswith("/v1/"):
             response.headers.setdefault("Cache-Control", PRIVATE)

@@ -54,6 +54,16 @@ class Claim:
     started: float
     """``time.monotonic()`` when the claim committed; deadlines in the worker count from it."""
 
+    @property
+    def names(self) -> dict[str, object]:
+        """What log lines of this execution are about."""
+        return {
+            "task": self.task.pk,
+            "attempt": self.attempt.number,
+            "request": self.task.request_id,
+            "generator": self.generator.name,
+        }
+
 
 _CANDIDATES = """
 SELECT task.id, generator.id, generator.max_running, flow.owner_id,

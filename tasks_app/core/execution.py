@@ -7,6 +7,7 @@ from typing import Final
 from django.db import connection
 from redis import Redis
 
+from tasks_app import conf, logs
 from tasks_app.core import outcomes, warm
 from tasks_app.core.claim import Claim
 from tasks_app.core.durably import durably
@@ -33,6 +34,19 @@ def run(claim: Claim, redis: Redis, started: Started) -> None:
     a restart of the database meanwhile must not matter. Database errors that outlast patience
     fly; the sweep then finds the attempt without heartbeat.
     """
+    with logs.about(*_prompts(claim), **claim.names):
+        _run(claim, redis, started)
+
+
+def _prompts(claim: Claim) -> list[str]:
+    """What the user wrote, which models like to repeat in their errors: not for the log."""
+    if conf.get().log_prompts:
+        return []
+    params = claim.task.params
+    return [one for name, one in params.items() if "prompt" in name and isinstance(one, str)]
+
+
+def _run(claim: Claim, redis: Redis, started: Started) -> None:
     progress = Run(claim.started + claim.generator.timeout_seconds)
     started(progress)
     connection.close()

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from redis import Redis
 from redis.exceptions import RedisError
 
-from tasks_app import conf
+from tasks_app import conf, logs, metrics
 from tasks_app.core import effects, outcomes
 from tasks_app.core.claim import Claim
 from tasks_app.core.stopping import Reason, Run
@@ -55,8 +55,9 @@ class Heartbeat:
         interval = conf.get().control_interval
         try:
             # Bounded by the run's end, which the worker sets whatever happens.
-            while not self._run.ended.wait(interval):
-                self._step()
+            with logs.about(**self._claim.names):
+                while not self._run.ended.wait(interval):
+                    self._step()
         finally:
             connection.close()
 
@@ -117,6 +118,7 @@ class Heartbeat:
         try:
             outcomes.stopped(self._claim.attempt)
         finally:
+            metrics.last_words()
             os._exit(os.EX_TEMPFAIL)
 
 

@@ -5,15 +5,21 @@ means that somebody else was first: a normal answer, not an error. The history's
 written in the same transaction.
 """
 
+import logging
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from tasks_app import conf, logs
 from tasks_app.core import fairness
 from tasks_app.lifecycle import TERMINAL, EventKind, State, may_follow
-from tasks_app.models import Event, Task
+from tasks_app.models import Event, Generator, Task
+
+logger = logging.getLogger(__name__)
 
 
 class IllegalTransition(RuntimeError):
@@ -43,19 +49,75 @@ def move(
             fairness.lock_flow(task.flow_id)
         if not _update(task, target, changes):
             return False
-        record(task, event, changes.get("attempt_number", task.attempt_number), data)
+        number = changes.get("attempt_number", task.attempt_number)
+        record(task, event, number, data, target=target)
         if queued:
             fairness.refresh_head(task.flow_id)
     return True
 
 
 def record(
-    task: Task, kind: EventKind, attempt_number: int, data: dict[str, Any] | None = None
+    task: Task,
+    kind: EventKind,
+    attempt_number: int,
+    data: dict[str, Any] | None = None,
+    *,
+    target: State | None = None,
 ) -> None:
-    """Append a line to a task's history."""
+    """Append a line to a task's history, and once that has committed, to the log.
+
+    ``target`` is the state that the task, which is still as it was read, changes to.
+    """
     Event.objects.create(
         task_id=task.pk, at=Now(), kind=kind.value, attempt_number=attempt_number, data=data or {}
     )
+    if logger.isEnabledFor(logging.INFO):
+        line = (task, kind, attempt_number, data or {}, State(task.state), target)
+        transaction.on_commit(partial(_say, *line), robust=True)
+
+
+def _say(
+    task: Task,
+    kind: EventKind,
+    attempt_number: int,
+    data: dict[str, Any],
+    source: State,
+    target: State | None,
+) -> None:
+    about: dict[str, Any] = {
+        "task": str(task.pk),
+        "attempt": attempt_number,
+        "request": task.request_id,
+        "generator": _name_of(task),
+        "event": kind.value,
+        **{name: data[name] for name in ("code", "reason", "worker", "staff") if name in data},
+    }
+    if kind is EventKind.SUBMITTED:
+        about |= {"to": source.value}
+        if conf.get().log_prompts:
+            about |= {"params": task.params}
+    elif target is not None:
+        about |= {"from": source.value, "to": target.value}
+    told_by = logs.current("request")
+    if told_by and told_by != task.request_id:
+        about["by_request"] = told_by
+    change = f"{source} -> {target}" if target else f"{task.state}"
+    logger.info("task %s: %s, %s", task.pk, kind.value, change, extra={"about": about})
+
+
+_names: dict[UUID, str] = {}
+
+
+def _name_of(task: Task) -> str:
+    """Return the generator's name; for the log a remembered one is good enough."""
+    if "generator" in task._state.fields_cache:
+        return task.generator.name
+    if task.generator_id not in _names:
+        if len(_names) > 1_000:
+            _names.clear()
+        names = Generator.objects.filter(pk=task.generator_id).values_list("name", flat=True)
+        _names[task.generator_id] = names.first() or str(task.generator_id)
+    return _names[task.generator_id]
 
 
 def _update(task: Task, target: State, changes: dict[str, Any]) -> int:

@@ -99,6 +99,7 @@ export function eventWord(event) {
     attempt_ended: gettext("Attempt ended"),
     late_result: gettext("A result came too late"),
     result_removed: gettext("Pictures removed"),
+    staff_action: gettext("Staff stepped in"),
   }[event.kind];
   return word ?? event.kind;
 }
