@@ -8,6 +8,7 @@ acts everywhere within 3 s. Without Redis, each process asks the table every 3 s
 
 import hashlib
 import logging
+import re
 import secrets
 import time
 from datetime import UTC, datetime
@@ -105,7 +106,7 @@ _lock = Lock()
 def _from_redis(mark: str) -> int:
     try:
         held = client().get(keys.credential(mark))
-        if isinstance(held, bytes):
+        if isinstance(held, bytes) and re.fullmatch(rb"-?[0-9]{1,18}", held):
             return int(held)
         found = _from_table(mark)
         if found != _NOBODY:

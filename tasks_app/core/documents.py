@@ -4,8 +4,9 @@
 only true now (progress, position, why it waits, how long it may take) at read time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import NoneType
 from typing import Any, Final
 from uuid import UUID
 
@@ -16,6 +17,34 @@ from tasks_app.lifecycle import ERROR_SENTENCES, RETRYABLE_ERRORS, ErrorCode, St
 from tasks_app.models import Artifact, Task
 
 Document = dict[str, Any]
+Kinds = type[Any] | tuple[type[Any], ...]
+
+_NUMBER: Final = (int, float)
+_SNAPSHOT: Final[Mapping[str, Kinds]] = {
+    "version": int,
+    "owner": int,
+    "pool": str,
+    "generator_id": str,
+    "tag": _NUMBER,
+    "held_until": (*_NUMBER, NoneType),
+    "expires": (*_NUMBER, NoneType),
+    "document": dict,
+}
+_DOCUMENT: Final[Mapping[str, Kinds]] = {
+    "task_id": str,
+    "status": str,
+    "attempt": int,
+    "progress": int,
+    "started_at": (str, NoneType),
+    "result": (dict, NoneType),
+    "error": (dict, NoneType),
+}
+_RESULT: Final[Mapping[str, Kinds]] = {
+    "artifacts": list,
+    "expires_at": (str, NoneType),
+    "removed_at": (str, NoneType),
+}
+"""What reads rely on, of a snapshot that any process wrote at any time."""
 
 _NOT_YET: Final = {"queue_position": None, "waiting_for": None, "eta_seconds": None}
 
@@ -62,6 +91,26 @@ def snapshot(task: Task, document: Document) -> bytes:
     )
 
 
+def understood(raw: bytes) -> Document | None:
+    """Return the body of a snapshot; None if it is damaged, which counts as none."""
+    try:
+        body = orjson.loads(raw)
+        document = body["document"]
+        sound = _has(body, _SNAPSHOT) and _has(document, _DOCUMENT)
+        if not sound or not (document["result"] is None or _has(document["result"], _RESULT)):
+            return None
+        State(document["status"])
+        if document["started_at"] is not None:
+            datetime.fromisoformat(document["started_at"])
+    except (ValueError, TypeError, LookupError):
+        return None
+    return dict(body)
+
+
+def _has(values: Mapping[str, Any], wanted: Mapping[str, Kinds]) -> bool:
+    return all(isinstance(values[name], kinds) for name, kinds in wanted.items())
+
+
 def stamp(moment: datetime | None) -> str | None:
     """Return an RFC 3339 UTC time with milliseconds, or None."""
     if moment is None:
@@ -78,6 +127,7 @@ def artifact(item: Artifact) -> Document:
         "media_type": item.media_type,
         "width": item.width,
         "height": item.height,
+        "duration_seconds": item.duration_seconds,
         "bytes": item.bytes,
         "sha256": item.sha256,
         "seed": item.seed,

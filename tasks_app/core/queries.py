@@ -65,8 +65,8 @@ def _bodies(task_ids: list[UUID]) -> dict[UUID, Body]:
     missing = [task_id for task_id in task_ids if task_id not in found]
     told = _read_snapshots(missing)
     for task_id, (raw, progress) in told.items():
-        if raw is not None:
-            body = orjson.loads(raw)
+        body = None if raw is None else documents.understood(raw)
+        if body is not None:
             _terminal.keep(task_id, body)
             found[task_id] = (body, _percent(progress, body["document"]["attempt"]))
     missing = [task_id for task_id in missing if task_id not in found]
@@ -102,10 +102,10 @@ def _from_table(task_ids: list[UUID], progress: dict[UUID, bytes | None]) -> dic
 
 def _percent(progress: bytes | None, attempt: int) -> int | None:
     """Read ``attempt:percent``; progress of an earlier attempt does not count."""
-    if progress is None:
+    number, _, percent = (progress or b"").partition(b":")
+    if number != str(attempt).encode() or not percent.isdigit() or len(percent) > 3:
         return None
-    number, _, percent = progress.decode().partition(":")
-    return int(percent) if number == str(attempt) and percent.isdigit() else None
+    return int(percent)
 
 
 def _reported(tasks: Sequence[Task]) -> dict[UUID, int]:

@@ -1,7 +1,13 @@
-"""The figures of a pool: what the ticker publishes and reads of tasks add to their documents."""
+"""The figures of a pool: what the ticker publishes and reads of tasks add to their documents.
 
+During an upgrade ticker and readers may be of different versions: what one does not know is
+ignored, what the other does not tell has its default, and what cannot be understood is unknown.
+"""
+
+import logging
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from threading import Lock
 from typing import Any
 from uuid import UUID
@@ -10,6 +16,8 @@ import orjson
 
 from tasks_app.gates import keys
 from tasks_app.gates.connection import client
+
+logger = logging.getLogger(__name__)
 
 LIFETIME = 15
 """Seconds until figures count as unknown, when no ticker publishes new ones."""
@@ -20,10 +28,10 @@ _CACHE_SECONDS = 1.0
 class GeneratorFigures:
     """One generator: slots in use, their limit, whether it is paused, its usual seconds."""
 
-    used: int
-    limit: int
-    paused: bool
-    seconds: float
+    used: int = 0
+    limit: int = 0
+    paused: bool = False
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ def read(pool: str) -> Figures | None:
     if held and now - held[0] < _CACHE_SECONDS:
         return held[1]
     body = client().get(keys.figures(pool))
-    found = _parsed(orjson.loads(body)) if isinstance(body, bytes) else None
+    found = _understood(pool, body) if isinstance(body, bytes) else None
     with _lock:
         if len(_cache) > 1000:
             _cache.clear()
@@ -69,10 +77,45 @@ def read(pool: str) -> Figures | None:
     return found
 
 
-def _parsed(data: dict[str, Any]) -> Figures:
-    generators = {name: GeneratorFigures(**one) for name, one in data.pop("generators").items()}
-    tags = [(float(tag), int(rank)) for tag, rank in data.pop("tags")]
-    return Figures(**data, generators=generators, tags=tags)
+def _understood(pool: str, body: bytes) -> Figures | None:
+    """Read what was published; None, as if nothing had been, when it makes no sense."""
+    try:
+        return parsed(pool, orjson.loads(body))
+    except (ValueError, TypeError, AttributeError) as error:
+        logger.warning("the figures of pool %s are not understood: %s", pool, error)
+        return None
+
+
+def parsed(pool: str, data: Mapping[str, Any]) -> Figures:
+    """Return published figures as a value.
+
+    Raises ``ValueError``, ``TypeError`` or ``AttributeError`` for what are no figures.
+    """
+    known = _known(Figures, data)
+    for name in ("pending", "workers", "used", "limit"):
+        if name in known:
+            known[name] = int(known[name])
+    generators = {name: _generator(one) for name, one in known.pop("generators", {}).items()}
+    tags = [(float(tag), int(rank)) for tag, rank in known.pop("tags", [])]
+    owners = [int(owner) for owner in known.pop("full_owners", [])]
+    return Figures(**known | {"pool": pool}, generators=generators, tags=tags, full_owners=owners)
+
+
+def _generator(data: Mapping[str, Any]) -> GeneratorFigures:
+    known = GeneratorFigures(**_known(GeneratorFigures, data))
+    seconds = known.seconds
+    return GeneratorFigures(
+        int(known.used),
+        int(known.limit),
+        bool(known.paused),
+        None if seconds is None else float(seconds),
+    )
+
+
+def _known(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members that this version knows."""
+    names = {one.name for one in fields(kind)}
+    return {name: value for name, value in data.items() if name in names}
 
 
 def clear_cache() -> None:

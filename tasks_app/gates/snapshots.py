@@ -18,8 +18,8 @@ LIVE_SECONDS = 10
 TERMINAL_SECONDS = 3600
 
 _WRITE = """
-local held = redis.call('HGET', KEYS[1], 'version')
-if held and tonumber(held) > tonumber(ARGV[1]) then return 0 end
+local held = tonumber(redis.call('HGET', KEYS[1], 'version'))
+if held and held > tonumber(ARGV[1]) then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[1], 'body', ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 return 1
