@@ -10,7 +10,15 @@ from rest_framework.views import APIView
 from tasks_app.api import problems, wishes
 from tasks_app.api.middleware import request_id
 from tasks_app.api.users import user_id, user_of
-from tasks_app.core import access, cancellation, documents, queries, results, submission
+from tasks_app.core import (
+    access,
+    cancellation,
+    documents,
+    listing,
+    queries,
+    results,
+    submission,
+)
 from tasks_app.core.queries import View
 from tasks_app.core.submission import Submission
 
@@ -51,7 +59,7 @@ class Tasks(APIView):
         if isinstance(wanted, list):
             found, cursor = queries.views(wanted, user_id(request)), None
         else:
-            found, cursor = queries.page(user_id(request), wanted)
+            found, cursor = listing.page(user_id(request), wanted)
         hints = [view.retry_after for view in found if view.retry_after is not None]
         headers = {"Retry-After": str(min(hints))} if hints else {}
         items = [view.document for view in found]

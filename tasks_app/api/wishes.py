@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -9,13 +10,14 @@ import orjson
 
 from tasks_app.api.parsing import pointer
 from tasks_app.core.errors import BadRequest, FieldError, Invalid, Problems
-from tasks_app.core.queries import Filter
+from tasks_app.core.listing import MAX_WORDS, Filter, words
 from tasks_app.core.submission import Wish
 from tasks_app.lifecycle import Priority, State
 
 MAX_METADATA_BYTES: Final = 2048
 MAX_IDS: Final = 100
 MAX_PAGE: Final = 100
+MAX_QUERY: Final = 200
 MAX_WAIT_CEILING: Final = 86_400.0
 
 _FIELDS: Final = frozenset(
@@ -30,7 +32,12 @@ _FIELDS: Final = frozenset(
     }
 )
 _RETRY_FIELDS: Final = frozenset({"idempotency_key"})
-_QUERY: Final = frozenset({"ids", "status", "generator", "cursor", "limit"})
+_QUERY: Final = frozenset(
+    {"ids", "status", "generator", "q", "created_after", "created_before", "cursor", "limit"}
+)
+_MOMENT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 _MISSING: Final = object()
 
@@ -119,6 +126,9 @@ def listing(parameters: Mapping[str, Sequence[str]]) -> list[UUID] | Filter:
     read = Filter(
         states=_states(query.get("status"), problems),
         generator=query.get("generator"),
+        text=_text(query.get("q"), problems),
+        created_after=_moment("created_after", query, problems),
+        created_before=_moment("created_before", query, problems),
         before=_cursor(query.get("cursor"), problems),
         limit=_limit(query.get("limit"), problems),
     )
@@ -185,6 +195,34 @@ def _states(text: str | None, problems: Problems) -> tuple[State, ...]:
         problems.add("/status", "Give states among: " + ", ".join(State) + ".", "not_a_choice")
         return ()
     return tuple(State(name) for name in names)
+
+
+def _text(text: str | None, problems: Problems) -> str:
+    if text is None:
+        return ""
+    if "\x00" in text:
+        problems.add("/q", "NUL characters cannot be stored.", "nul_character")
+    elif not 1 <= len(text.strip()) <= MAX_QUERY:
+        problems.add("/q", f"Give 1 to {MAX_QUERY} characters.", "out_of_range")
+    elif len(text.split()) > len(words(text)):
+        problems.add("/q", f"Give at most {MAX_WORDS} words.", "too_many")
+    else:
+        return text
+    return ""
+
+
+def _moment(name: str, query: Mapping[str, str], problems: Problems) -> datetime | None:
+    """Read an RFC 3339 time. A `+` that was not escaped arrives as a space."""
+    text = query.get(name)
+    if text is None:
+        return None
+    try:
+        if _MOMENT.fullmatch(text):
+            return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    problems.add(pointer(name), "Give a time such as 2026-01-31T12:00:00Z.", "not_a_time")
+    return None
 
 
 def _cursor(text: str | None, problems: Problems) -> UUID | None:

@@ -195,33 +195,6 @@ def _stored(task: Task) -> bytes:
     return body
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which of an owner's tasks to list, newest first."""
-
-    states: tuple[State, ...] = ()
-    generator: str | None = None
-    before: UUID | None = None
-    limit: int = 20
-
-
-def page(owner_id: int, wanted: Filter) -> tuple[list[View], UUID | None]:
-    """Return a page of an owner's tasks and the cursor of the next one (None: the last page).
-
-    Keyset paging on the time-ordered id: a page costs the same however deep it is.
-    """
-    tasks = Task.objects.filter(owner_id=owner_id)
-    if wanted.states:
-        tasks = tasks.filter(state__in=[state.value for state in wanted.states])
-    if wanted.generator:
-        tasks = tasks.filter(generator__name=wanted.generator)
-    if wanted.before:
-        tasks = tasks.filter(pk__lt=wanted.before)
-    ids = list(tasks.order_by("-pk").values_list("pk", flat=True)[: wanted.limit + 1])
-    more = ids[wanted.limit - 1] if len(ids) > wanted.limit else None
-    return views(ids[: wanted.limit], owner_id), more
-
-
 # --- terminal documents kept in this process -----------------------------------------------
 
 

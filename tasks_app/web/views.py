@@ -22,9 +22,9 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 from django.views.i18n import JavaScriptCatalog
 
-from tasks_app.core import documents, offers, queries
+from tasks_app.core import documents, listing, offers, queries
 from tasks_app.core.errors import NotFound
-from tasks_app.core.queries import Filter
+from tasks_app.core.listing import Filter
 from tasks_app.lifecycle import LIVE, TERMINAL
 from tasks_app.web import throttle
 
@@ -40,8 +40,8 @@ _ANY_TASK: Final = UUID(int=0)
 def studio(request: HttpRequest) -> HttpResponse:
     """Compose, watch, and look at what was made."""
     owner_id = _owner_id(request)
-    live, _ = queries.page(owner_id, Filter(states=tuple(sorted(LIVE)), limit=MOST_LIVE))
-    ended, cursor = queries.page(owner_id, Filter(states=tuple(sorted(TERMINAL)), limit=PAGE))
+    live, _ = listing.page(owner_id, Filter(states=tuple(sorted(LIVE)), limit=MOST_LIVE))
+    ended, cursor = listing.page(owner_id, Filter(states=tuple(sorted(TERMINAL)), limit=PAGE))
     data = _surroundings() | {
         "live": [view.document for view in live],
         "recent": [view.document for view in ended],

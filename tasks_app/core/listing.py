@@ -1,0 +1,118 @@
+"""An owner's tasks, newest first: pages, filters, a search in prompts, and the neighbours of one.
+
+Keyset paging on the time-ordered id: a page costs the same however deep it is. What no index
+serves (the generator, words in a prompt) is looked for in at most ``WINDOW`` of the owner's
+tasks per page; the cursor then says how far that went, and the next page goes on from there.
+So a page may hold fewer tasks than asked for, or none, and still have a next one.
+
+No full-text index: PostgreSQL's ``simple`` configuration takes a Chinese sentence for one word,
+and an index of three-letter parts needs an extension that not every server has.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from tasks_app.core.queries import View, views
+from tasks_app.lifecycle import State
+from tasks_app.models import Task
+
+WINDOW: Final = 10_000
+MAX_WORDS: Final = 8
+_SLACK: Final = timedelta(days=1)
+"""How wrong the clock of a host that makes ids may be before a search by time misses its tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which of an owner's tasks to list. ``created_before`` itself is not among them."""
+
+    states: tuple[State, ...] = ()
+    generator: str | None = None
+    text: str = ""
+    """Words that all occur in the prompt, in any case and any order."""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    before: UUID | None = None
+    limit: int = 20
+
+
+def page(owner_id: int, wanted: Filter) -> tuple[list[View], UUID | None]:
+    """Return a page of an owner's tasks and the cursor of the next one (None: the last page)."""
+    reach = _reach(owner_id, wanted)
+    last = _last_of_window(reach) if wanted.generator or wanted.text else None
+    found = _matching(reach if last is None else reach.filter(pk__gte=last), wanted)
+    ids = list(found.order_by("-pk").values_list("pk", flat=True)[: wanted.limit + 1])
+    cursor = ids[wanted.limit - 1] if len(ids) > wanted.limit else last
+    return views(ids[: wanted.limit], owner_id), cursor
+
+
+def neighbours(task_id: UUID, owner_id: int) -> tuple[UUID | None, UUID | None]:
+    """Return the next newer and the next older task of the same owner."""
+    own = Task.objects.filter(owner_id=owner_id).values_list("pk", flat=True)
+    newer = own.filter(pk__gt=task_id).order_by("pk").first()
+    older = own.filter(pk__lt=task_id).order_by("-pk").first()
+    return newer, older
+
+
+def moment_of(task_id: UUID) -> datetime:
+    """Return when an id was made: the first 48 bits of a UUIDv7 are milliseconds."""
+    return _EPOCH + timedelta(milliseconds=task_id.int >> 80)
+
+
+_EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+_LAST: Final = (1 << 48) - 1
+
+
+def _first_id_of(moment: datetime) -> UUID:
+    """Return the smallest id that can have been made then."""
+    milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1)
+    return UUID(int=min(max(milliseconds, 0), _LAST) << 80)
+
+
+def _reach(owner_id: int, wanted: Filter) -> QuerySet[Task]:
+    """Return the part of the owner's tasks that the index on (owner, id) leads to."""
+    tasks = Task.objects.filter(owner_id=owner_id)
+    if wanted.before:
+        tasks = tasks.filter(pk__lt=wanted.before)
+    if wanted.created_after:
+        tasks = tasks.filter(pk__gte=_shifted(wanted.created_after, -_SLACK))
+    if wanted.created_before:
+        tasks = tasks.filter(pk__lt=_shifted(wanted.created_before, _SLACK))
+    return tasks
+
+
+def _shifted(moment: datetime, by: timedelta) -> UUID:
+    try:
+        return _first_id_of(moment + by)
+    except OverflowError:  # the first and the last day of the calendar
+        return _first_id_of(moment)
+
+
+def _last_of_window(reach: QuerySet[Task]) -> UUID | None:
+    """Return where this page's search ends; None if that is where the tasks end."""
+    ids = reach.order_by("-pk").values_list("pk", flat=True)
+    return next(iter(ids[WINDOW - 1 : WINDOW]), None)
+
+
+def _matching(tasks: QuerySet[Task], wanted: Filter) -> QuerySet[Task]:
+    if wanted.states:
+        tasks = tasks.filter(state__in=[state.value for state in wanted.states])
+    if wanted.generator:
+        tasks = tasks.filter(generator__name=wanted.generator)
+    if wanted.created_after:
+        tasks = tasks.filter(created_at__gte=wanted.created_after)
+    if wanted.created_before:
+        tasks = tasks.filter(created_at__lt=wanted.created_before)
+    for word in words(wanted.text):
+        tasks = tasks.filter(params__prompt__icontains=word)
+    return tasks
+
+
+def words(text: str) -> Sequence[str]:
+    """Return the words of a search, as far as they count."""
+    return text.split()[:MAX_WORDS]
