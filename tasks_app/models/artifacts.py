@@ -18,6 +18,9 @@ class Artifact(models.Model):
     media_type = models.CharField(_("media type"), max_length=40)
     width = models.PositiveIntegerField(_("width"))
     height = models.PositiveIntegerField(_("height"))
+    duration_seconds = models.FloatField(
+        _("seconds"), null=True, blank=True, help_text=_("Of a video; empty for a picture.")
+    )
     bytes = models.PositiveBigIntegerField(_("bytes"))
     sha256 = models.CharField(max_length=64)
     seed = models.BigIntegerField(_("seed"), null=True, blank=True)

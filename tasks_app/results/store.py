@@ -5,7 +5,6 @@ so that two attempts of one task can never overwrite each other.
 """
 
 import hashlib
-import io
 import logging
 from collections.abc import Iterable
 from typing import Final
@@ -14,21 +13,24 @@ from uuid import UUID
 from django.core.files.base import ContentFile
 from django.core.files.storage import Storage, storages
 from django.utils import timezone
-from PIL import Image, UnidentifiedImageError
 
 from tasks_app import conf
 from tasks_app.generators.base import Output
 from tasks_app.generators.errors import GeneratorError
 from tasks_app.lifecycle import ErrorCode
 from tasks_app.models import Artifact, new_id
+from tasks_app.results import pictures, video
+from tasks_app.results.checked import Checked, unusable
 from tasks_app.results.thumbnails import thumbnail
 
 logger = logging.getLogger(__name__)
 
-FORMATS: Final = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP"}
-EXTENSIONS: Final = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp"}
-MAX_PIXELS: Final = 64_000_000
-"""Above this an encoded image is refused unread: it may be a decompression bomb."""
+EXTENSIONS: Final = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/webp": "webp",
+    video.MEDIA_TYPE: "mp4",
+}
 
 
 def storage() -> Storage:
@@ -42,10 +44,10 @@ def save(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact
     Raises ``GeneratorError``: ``result_unusable`` for what is not what it claims to be,
     ``internal`` (retryable) when the storage refuses.
     """
-    picture = _opened(output)
+    checked = _checked(output)
     folder = f"{task_id.hex[:6]}/{task_id}"
     extension = EXTENSIONS[output.media_type]
-    small = thumbnail(picture)
+    small = thumbnail(checked.poster)
     try:
         key = storage().save(f"{folder}/{attempt}-{position}.{extension}", _file(output.content))
         small_key = storage().save(f"{folder}/{attempt}-{position}-small.webp", _file(small))
@@ -61,8 +63,9 @@ def save(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact
         storage_key=key,
         thumbnail_key=small_key,
         media_type=output.media_type,
-        width=picture.width,
-        height=picture.height,
+        width=checked.width,
+        height=checked.height,
+        duration_seconds=checked.seconds,
         bytes=len(output.content),
         sha256=hashlib.sha256(output.content).hexdigest(),
         seed=output.seed,
@@ -80,25 +83,15 @@ def discard(artifacts: Iterable[Artifact]) -> None:
                 logger.warning("could not delete %s: %s", key, error)
 
 
-def _opened(output: Output) -> Image.Image:
-    """Return the decoded picture, or raise ``GeneratorError``."""
-    expected = FORMATS.get(output.media_type)
-    if expected is None:
-        raise _unusable(f"{output.media_type} is not a type that can be stored.")
+def _checked(output: Output) -> Checked:
+    """Return what the file is, or raise ``GeneratorError``."""
+    if output.media_type not in EXTENSIONS:
+        raise unusable(f"{output.media_type} is not a type that can be stored.")
     if not 0 < len(output.content) <= conf.get().max_artifact_bytes:
-        raise _unusable("The file is empty or too large.")
-    try:
-        picture = Image.open(io.BytesIO(output.content), formats=[expected])
-        if picture.width * picture.height > MAX_PIXELS:
-            raise _unusable("The picture has too many pixels.")
-        picture.load()
-    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError) as error:
-        raise _unusable(f"The file is not a readable {expected} picture.") from error
-    return picture
-
-
-def _unusable(detail: str) -> GeneratorError:
-    return GeneratorError(ErrorCode.RESULT_UNUSABLE, detail)
+        raise unusable("The file is empty or too large.")
+    if output.media_type == video.MEDIA_TYPE:
+        return video.check(output.content)
+    return pictures.check(output.content, output.media_type)
 
 
 def _file(content: bytes) -> ContentFile[bytes]:

@@ -12,8 +12,10 @@ from tasks_app.generators.errors import GeneratorError
 from tasks_app.lifecycle import ErrorCode
 
 _ENCODABLE: Final = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})
+_STILLS: Final = frozenset({b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1"})
+"""Brands of pictures in the same kind of container."""
 _ACCEPTED: Final = (
-    "a PIL image, bytes of a PNG, JPEG or WebP file, (bytes, media type), an Output, "
+    "a PIL image, bytes of a PNG, JPEG, WebP or MP4 file, (bytes, media type), an Output, "
     "a uint8 array of shape (height, width, 3), or a list or iterator of these"
 )
 
@@ -75,7 +77,7 @@ def _filled(content: bytes | bytearray | memoryview) -> bytes:
 
 
 def sniff(content: bytes) -> str:
-    """Return the media type of PNG, JPEG or WebP bytes by their signature.
+    """Return the media type of PNG, JPEG, WebP or MP4 bytes by their signature.
 
     Raises ``GeneratorError`` (``result_unusable``) for other bytes.
     """
@@ -85,7 +87,9 @@ def sniff(content: bytes) -> str:
         return "image/jpeg"
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    raise _unusable("The callable returned bytes that are no PNG, JPEG or WebP file.")
+    if content[4:8] == b"ftyp" and content[8:12] not in _STILLS:
+        return "video/mp4"
+    raise _unusable("The callable returned bytes that are no PNG, JPEG, WebP or MP4 file.")
 
 
 def _from_array(array: np.ndarray[Any, Any]) -> Image.Image:

@@ -8,6 +8,7 @@ from PIL import Image
 from tasks_app.generators.base import Output
 from tasks_app.generators.errors import GeneratorError, InvalidSettings, Stopped
 from tasks_app.generators.python.adapter import PythonAdapter
+from tasks_app.generators.python.results import sniff
 from tasks_app.lifecycle import ErrorCode
 from tests.unit.generators import callables
 from tests.unit.generators.fakes import Recorder, request
@@ -110,7 +111,7 @@ def test_a_class_is_made_once_and_called_per_task() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("given", "sentence"),
     [
         ({}, 'Set "callable"'),
         ({"callable": ""}, 'Set "callable"'),
@@ -143,9 +144,9 @@ def test_a_class_is_made_once_and_called_per_task() -> None:
         ({"callable": f"{MODULE}:png", "parameters": {"properties": {"a": True}}}, "an object"),
     ],
 )
-def test_settings_are_refused_with_a_sentence(settings: dict[str, Any], sentence: str) -> None:
+def test_settings_are_refused_with_a_sentence(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidSettings) as caught:
-        PythonAdapter().check_settings(settings)
+        PythonAdapter().check_settings(given)
     assert sentence in str(caught.value)
 
 
@@ -177,3 +178,9 @@ def test_own_schema_is_closed_unless_it_says_otherwise() -> None:
         {"parameters": {**own, "additionalProperties": True}}
     )
     assert Draft202012Validator(open_schema).is_valid({"stops": 3})
+
+
+def test_a_video_is_told_by_its_signature_and_a_picture_in_its_container_is_not_one() -> None:
+    assert sniff(b"\0\0\0\x20ftypisom\0\0\x02\0") == "video/mp4"
+    with pytest.raises(GeneratorError):
+        sniff(b"\0\0\0\x20ftypavif\0\0\0\0")
