@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.core.files import File
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
@@ -9,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from tasks_app import conf
-from tasks_app.api import problems
+from tasks_app.api import problems, ranges
 from tasks_app.api.users import user_id
 from tasks_app.core import results
 from tasks_app.models import Artifact
@@ -55,21 +56,70 @@ def linked_file(request: HttpRequest, token: str) -> HttpResponseBase:
     key = artifact.thumbnail_key if link.thumbnail else artifact.storage_key
     media_type = "image/webp" if link.thumbnail else artifact.media_type
     try:
-        response = _content(key)
+        response = _content(key, request)
     except FileNotFoundError:
         return problems.response(410, "result_expired", "This file is gone.", request)
+    except ranges.Unsatisfiable:
+        detail = "The file has no such range of bytes."
+        size = f"bytes */{store.storage().size(key)}"
+        return problems.response(
+            416, "range_not_satisfiable", detail, request, **{"Content-Range": size}
+        )
     _describe(response, artifact, media_type, link)
     return response
 
 
-def _content(key: str) -> HttpResponseBase:
-    """Return the bytes, or leave them to the web server where a prefix is set for it."""
+def _content(key: str, request: HttpRequest) -> HttpResponseBase:
+    """Return the bytes, or leave them to the web server where a prefix is set for it.
+
+    A web server knows ranges; otherwise one range is answered here, as players need it.
+    """
     prefix = conf.get().accel_prefix
     if prefix:
         response = HttpResponse()
         response["X-Accel-Redirect"] = f"{prefix.rstrip('/')}/{key}"
         return response
-    return FileResponse(store.storage().open(key, "rb"))
+    file = store.storage().open(key, "rb")
+    # A file never changes under its link, so If-Range holds only for what we never send.
+    asked = None if "If-Range" in request.headers else request.headers.get("Range")
+    try:
+        span = ranges.read(asked, file.size) if request.method == "GET" else None
+    except ranges.Unsatisfiable:
+        file.close()
+        raise
+    return _part(file, span) if span else _whole(file)
+
+
+def _whole(file: File[bytes]) -> HttpResponseBase:
+    response = FileResponse(file)
+    response["Accept-Ranges"] = "bytes"
+    return response
+
+
+def _part(file: File[bytes], span: ranges.Span) -> HttpResponseBase:
+    file.seek(span.start)
+    response = FileResponse(_Part(file, span.length), status=206)
+    response["Content-Length"] = str(span.length)
+    response["Content-Range"] = span.header
+    response["Accept-Ranges"] = "bytes"
+    return response
+
+
+class _Part:
+    """Reads the next ``left`` bytes of a file and no more."""
+
+    def __init__(self, file: File[bytes], left: int) -> None:
+        self._file, self._left = file, left
+
+    def read(self, size: int) -> bytes:
+        """Return up to ``size`` bytes; none at the end of the part."""
+        block = self._file.read(min(size, self._left))
+        self._left -= len(block)
+        return block
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 def _describe(response: HttpResponseBase, artifact: Artifact, media_type: str, link: Link) -> None:

@@ -32,6 +32,7 @@ _TITLES: Final = {
     406: "Not acceptable",
     413: "Content too large",
     415: "Unsupported media type",
+    416: "Range not satisfiable",
     429: "Too many requests",
     500: "Internal error",
     503: "Service unavailable",
