@@ -20,7 +20,7 @@ ADMIN, USER = "admin", "demo"
 class Command(BaseCommand):
     """Does nothing when there is a user already, so it may run at every start."""
 
-    help = "On an empty database: make a staff user, a user with an API key, and `sketch`."
+    help = "On an empty database: make a staff user, a user with an API key, and the generators."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where the secrets go and what address callers use."""
@@ -44,6 +44,7 @@ class Command(BaseCommand):
 
 def _create() -> dict[str, str]:
     ensure_sketch()
+    ensure_sketch_video()
     users = get_user_model().objects
     admin_password, password = secrets.token_urlsafe(12), secrets.token_urlsafe(12)
     staff = users.create_superuser(ADMIN, password=admin_password)
@@ -69,6 +70,22 @@ def ensure_sketch() -> Generator:
             "description": "A procedural artist: no model, no GPU, pictures in seconds.",
             "adapter": "sketch",
             "expected_seconds": 4,
+            "timeout_seconds": 300,
+        },
+    )
+    return generator
+
+
+def ensure_sketch_video() -> Generator:
+    """Return the embedded generator of videos, made if it is missing."""
+    generator, _ = Generator.objects.get_or_create(
+        name="sketch-video",
+        defaults={
+            "title": "Sketch video",
+            "description": "The procedural artist in motion: short loops without an end.",
+            "adapter": "sketch-video",
+            "kind": "video",
+            "expected_seconds": 10,
             "timeout_seconds": 300,
         },
     )
