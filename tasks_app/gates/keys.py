@@ -97,3 +97,8 @@ def processes() -> str:
 def process(name: str) -> str:
     """What one process said of itself."""
     return _key("process", name)
+
+
+def doctor() -> str:
+    """What the doctor writes to see whether it can."""
+    return _key("doctor")

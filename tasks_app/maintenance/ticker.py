@@ -15,7 +15,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from redis.exceptions import RedisError
 
 from tasks_app import conf
-from tasks_app.core import credentials
+from tasks_app.core import credentials, signs
 from tasks_app.maintenance import due, figures
 from tasks_app.maintenance.report import Report
 from tasks_app.maintenance.sweep import sweep
@@ -23,6 +23,7 @@ from tasks_app.maintenance.sweep import sweep
 logger = logging.getLogger(__name__)
 
 _CREDENTIALS_INTERVAL: Final = 60.0
+_SIGN_INTERVAL: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ def chores() -> list[Chore]:
         Chore("figures", settings.figures_interval, figures.publish_all),
         Chore("sweep", settings.sweep_interval, _sweep),
         Chore("key use", _CREDENTIALS_INTERVAL, credentials.flush_use),
+        Chore("sign", _SIGN_INTERVAL, signs.tick),
     ]
 
 

@@ -8,6 +8,7 @@ from tasks_app.models.generators import Generator
 from tasks_app.models.ids import new_id
 from tasks_app.models.keys import ApiKey, IdempotencyKey
 from tasks_app.models.plans import Account, Plan
+from tasks_app.models.signs import Sign
 from tasks_app.models.tallies import Tally, Total
 from tasks_app.models.tasks import Task
 
@@ -22,6 +23,7 @@ __all__ = [
     "IdempotencyKey",
     "Plan",
     "Pool",
+    "Sign",
     "Tally",
     "Task",
     "Total",

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 from tasks_app import metrics
+from tasks_app.core import signs
 from tasks_app.maintenance.sweep import sweep
 
 
@@ -24,6 +25,8 @@ class Command(BaseCommand):
         """Sweep once and print one line per kind of repair."""
         try:
             report = sweep(dry_run=options["dry_run"])
+            if not options["dry_run"]:
+                signs.leave(signs.SWEEP)
         except DatabaseError as error:
             self.stderr.write(f"could not run: {error}".strip())
             sys.exit(2)
