@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import django_stubs_ext
 
-from aigc_site import env, refusals
+from aigc_site import assets, env, refusals
 
 # Lets classes such as ModelAdmin take their model as a type argument at run time, too.
 django_stubs_ext.monkeypatch()
@@ -156,11 +156,11 @@ STORAGES = {
     },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-STATIC_URL = "/static/"
+STATIC_URL = f"/static/{assets.version_of(BASE_DIR / 'tasks_app/static')}/"
 # Served straight from the packages: no collectstatic step that could be forgotten.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
-WHITENOISE_MAX_AGE = 60
+WHITENOISE_MAX_AGE = 0 if DEBUG else 365 * 86_400  # the address names the version
 
 # --- language and time ---------------------------------------------------------------------
 USE_TZ = True
@@ -168,6 +168,10 @@ TIME_ZONE = "UTC"
 USE_I18N = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LANGUAGE_COOKIE_NAME = "darkroom_language"
+LANGUAGE_COOKIE_AGE = 365 * 86_400
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = _HTTPS
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

@@ -79,6 +79,11 @@ def credentials_used() -> str:
     return _key("keys-used")
 
 
+def login_tries(digest: str) -> str:
+    """How often somebody has tried to log in under one name from one address."""
+    return _key("login", digest)
+
+
 def counters() -> str:
     """What processes have counted; see ``metrics``."""
     return _key("counters")

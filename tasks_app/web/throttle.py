@@ -9,7 +9,7 @@ import hashlib
 import logging
 from typing import Final
 
-from tasks_app import conf
+from tasks_app.gates import keys
 from tasks_app.gates.connection import RedisError, client
 
 logger = logging.getLogger(__name__)
@@ -46,4 +46,4 @@ def _key(username: str, address: str) -> str:
     """Name the counter without storing the name that was typed; it may be a password."""
     who = f"{username.strip().casefold()}\n{address}".encode("utf-8", "replace")
     digest = hashlib.sha256(who).hexdigest()[:32]
-    return f"{conf.get().redis_prefix}:login:{digest}"
+    return keys.login_tries(digest)

@@ -282,7 +282,7 @@ def _check_pauses(page: Page) -> None:
     for options, low, high in PAUSES:
         seconds = page.evaluate(
             """async (options) => {
-              const { delay } = await import("/static/web/poller.js");
+              const { delay } = await import(document.querySelector("script[type=module]").src.replace("studio.js", "poller.js"));
               const chances = [() => 0, () => 0.999999, Math.random];
               return chances.map((random) => delay({ ...options, random }));
             }""",
