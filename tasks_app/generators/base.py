@@ -90,7 +90,7 @@ class LocalAdapter(Adapter):
 
     remote: ClassVar[bool] = False
 
-    def warm_up(self, settings: Mapping[str, Any]) -> None:  # noqa: B027 - optional hook
+    def warm_up(self, settings: Mapping[str, Any]) -> None:
         """Load what every generation needs; called once before the first one."""
 
     @abstractmethod

@@ -30,7 +30,7 @@ def test_only_these_changes_exist(source: State, target: State) -> None:
 
 
 def test_every_state_is_live_or_terminal() -> None:
-    assert LIVE | TERMINAL == set(State)
+    assert set(State) == LIVE | TERMINAL
     assert not LIVE & TERMINAL
 
 
