@@ -81,6 +81,8 @@ class Account(models.Model):
     # Theoretical arrival time of the generic cell rate algorithm: the whole state of the
     # submit rate is this one column of a row that the submission locks anyway.
     submit_tat = models.DateTimeField(null=True, blank=True, editable=False)
+    # What ended later is news to the user; see ``core.notices``.
+    seen_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("account")

@@ -170,6 +170,12 @@ class Task(models.Model):
                 condition=Q(state__in=["pending", "running"]),
                 name="task_owner_open",
             ),
+            # What ended while its owner was away.
+            models.Index(
+                fields=("owner", "finished_at"),
+                condition=Q(finished_at__isnull=False),
+                name="task_owner_finished",
+            ),
             # Recent durations of a generator, for estimates.
             models.Index(
                 fields=("generator", "-finished_at"),
