@@ -15,6 +15,7 @@ _COMMON: Final = {
     "script-src": "'self'",
     "style-src": "'self'",
     "img-src": "'self' data: blob:",
+    "media-src": "'self'",
     "connect-src": "'self'",
     "font-src": "'self'",
     "form-action": "'self'",

@@ -2,9 +2,9 @@
 
 import { call } from "./api.js";
 import { button, el, fill, icon } from "./dom.js";
-import { ago, gettext } from "./i18n.js";
+import { ago, format, gettext, number } from "./i18n.js";
 import { now, taskPage } from "./page.js";
-import { picture, tombstone } from "./prints.js";
+import { isFilm, picture, playOnHover, tombstone } from "./prints.js";
 import { isCanceled, isGone, promptOf, stateIcon, stateWord } from "./words.js";
 
 const ENDED = "success,failed,timeout";
@@ -15,13 +15,18 @@ export function tile(task) {
     ? artifacts.map((artifact, place) => picture(artifact, task, place, artifacts.length, { thumbnail: true }))
     : tombstone(isGone(task) ? stateWord(task) : "");
   if (!artifacts.length && !isGone(task)) fill(shown, icon(stateIcon(task)));
-  return el("li", { class: "tile", data: { task: task.task_id, state: isCanceled(task) ? "canceled" : isGone(task) ? "gone" : task.status } },
+  const box = el("div", { class: "box", data: { cells: Math.max(1, artifacts.length) } }, shown);
+  const film = artifacts.find(isFilm);
+  if (film) box.append(el("span", { class: "length" }, format(gettext("{seconds} s"), { seconds: number(Math.round(film.duration_seconds)) })));
+  const item = el("li", { class: "tile", data: { task: task.task_id, state: isCanceled(task) ? "canceled" : isGone(task) ? "gone" : task.status } },
     el("a", { href: taskPage(task.task_id) },
-      el("div", { class: "box", data: { cells: Math.max(1, artifacts.length) } }, shown),
+      box,
       el("div", { class: "caption" },
         el("span", { class: "snippet", title: promptOf(task) }, promptOf(task)),
         el("span", { class: "badge" }, icon(stateIcon(task)), el("span", {}, stateWord(task)),
           el("time", { datetime: task.finished_at }, ago(task.finished_at, now()))))));
+  if (film) playOnHover(item.firstElementChild, box, film);
+  return item;
 }
 
 export class Gallery {

@@ -42,6 +42,7 @@ export function picture(artifact, task, place, count, { thumbnail = false } = {}
   const alt = thumbnail ? "" : count > 1
     ? format(gettext("Picture {place} of {count}: {prompt}"), { place: place + 1, count, prompt: promptOf(task).slice(0, 200) })
     : promptOf(task).slice(0, 200);
+  if (isFilm(artifact) && !thumbnail) return film(artifact, alt);
   const image = el("img", {
     src: own(thumbnail ? artifact.thumbnail_url : artifact.url), alt,
     width: artifact.width, height: artifact.height, decoding: "async", loading: thumbnail ? "lazy" : null,
@@ -49,6 +50,43 @@ export function picture(artifact, task, place, count, { thumbnail = false } = {}
   image.addEventListener("load", () => image.classList.add("there"), { once: true });
   image.addEventListener("error", () => image.replaceWith(tombstone(gettext("This picture cannot be shown."))), { once: true });
   return image;
+}
+
+export const isFilm = (artifact) => artifact.media_type.startsWith("video/");
+
+// A loop: plays by itself, silently, unless the reader asked for calm; the box is there before it.
+function film(artifact, label) {
+  const video = el("video", {
+    src: own(artifact.url), poster: own(artifact.thumbnail_url), "aria-label": label,
+    width: artifact.width, height: artifact.height,
+    loop: true, playsinline: true, controls: true, preload: calm() ? "none" : "auto",
+  });
+  // Its place is kept from the beginning, whatever the poster's size is.
+  video.style.aspectRatio = `${artifact.width} / ${artifact.height}`;
+  video.style.setProperty("--width", `${artifact.width}px`);
+  video.style.setProperty("--ratio", String(artifact.width / artifact.height));
+  video.muted = true;
+  video.autoplay = !calm();
+  video.addEventListener("loadeddata", () => video.classList.add("there"), { once: true });
+  video.addEventListener("error", () => video.replaceWith(tombstone(gettext("This video cannot be shown."))), { once: true });
+  return video;
+}
+
+// Lets the video behind a thumbnail play while one points at it or has the focus on it.
+export function playOnHover(link, box, artifact) {
+  let video = null;
+  const stop = () => { video?.remove(); video = null; };
+  const start = () => {
+    if (video || calm()) return;
+    video = el("video", { src: own(artifact.url), loop: true, playsinline: true, "aria-hidden": "true", tabindex: -1 });
+    video.muted = true;
+    video.addEventListener("playing", ({ target }) => target.classList.add("there"), { once: true });
+    video.addEventListener("error", stop, { once: true });
+    box.append(video);
+    video.play().catch(() => {}); // gone again before it began
+  };
+  for (const event of ["pointerenter", "focus"]) link.addEventListener(event, start);
+  for (const event of ["pointerleave", "blur"]) link.addEventListener(event, stop);
 }
 
 export function tombstone(text) {
