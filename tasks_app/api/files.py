@@ -113,7 +113,7 @@ class _Part:
 
     def read(self, size: int) -> bytes:
         """Return up to ``size`` bytes; none at the end of the part."""
-        block = self._file.read(min(size, self._left))
+        block: bytes = self._file.read(min(size, self._left))
         self._left -= len(block)
         return block
 

@@ -39,7 +39,7 @@ def check(content: bytes) -> Checked:
     """Decode a few frames and measure. Raises ``GeneratorError`` (``result_unusable``)."""
     _walk(content)
     try:
-        with av.open(io.BytesIO(content), format="mp4", options=_options()) as container:
+        with av.open(io.BytesIO(content), "r", format="mp4", options=_options()) as container:
             stream = _stream(container)
             seconds = _seconds(stream)
             posters = list(_looks(container, stream, seconds))
@@ -117,14 +117,14 @@ def _looks(container: InputContainer, stream: VideoStream, seconds: float) -> It
     if first is None:
         raise unusable("The video has no frame.")
     size = (first.width, first.height)
-    yield first.to_image()
+    yield _picture(first)
     for share in _MOMENTS:
         container.seek(int(share * seconds * av.time_base))
         found = _frame(container, stream, share * seconds)
         if found is not None:
             if (found.width, found.height) != size:
                 raise unusable("The video changes its size.")
-            yield found.to_image()
+            yield _picture(found)
 
 
 def _frame(container: InputContainer, stream: VideoStream, after: float) -> VideoFrame | None:
@@ -139,6 +139,10 @@ def _frame(container: InputContainer, stream: VideoStream, after: float) -> Vide
             if frame.time is None or frame.time >= after:
                 return found
     return found
+
+
+def _picture(frame: VideoFrame) -> Image.Image:
+    return Image.fromarray(frame.to_ndarray(format="rgb24"))
 
 
 def _interest(picture: Image.Image) -> float:

@@ -100,7 +100,8 @@ def drift(layer: Layer, scene: Scene, speed: float) -> Motion:
 
 def _mixed(field: Array, right: float, other: float, share: Array | np.float32) -> Array:
     start, end = moved(field, other), moved(field, right)
-    return start + (end - start) * share
+    mixed: Array = start + (end - start) * share
+    return mixed
 
 
 def twinkle(layer: Layer, scene: Scene, cell: float, depth: float, per_second: float) -> Motion:
@@ -218,16 +219,9 @@ def flow(layer: Layer, scene: Scene, speed: float) -> Motion:
     way = np.float32(speed * scene.unit * scene.seconds / scale)
     vx, vy = np.clip(down * way, -40, 40), np.clip(-right * way, -40, 40)
     height, width = layer.add.shape[:2]
-    xs = (
-        np.arange(width, dtype=np.float32)[None, :]
-        + _BETWEEN
-        + np.shifted((height, 1), dtype=np.float32)
-    )
-    ys = (
-        np.arange(height, dtype=np.float32)[:, None]
-        + _BETWEEN
-        + np.shifted((1, width), dtype=np.float32)
-    )
+    between = np.full((height, width), _BETWEEN, dtype=np.float32)
+    xs = between + np.arange(width, dtype=np.float32)[None, :]
+    ys = between + np.arange(height, dtype=np.float32)[:, None]
 
     def motion(canvas: Scene) -> None:
         first, second = canvas.moment, (canvas.moment + 0.5) % 1.0

@@ -20,7 +20,7 @@ def clip(
     """Return a video at 12 frames per second, black before frame ``dark_until``."""
     target = io.BytesIO()
     with av.open(target, "w", format=container) as file:
-        stream = file.add_stream(codec, rate=12)
+        stream: Any = file.add_stream(codec, rate=12)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         if sound:
             noise: Any = file.add_stream("aac", rate=44100)
