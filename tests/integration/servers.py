@@ -71,7 +71,7 @@ def redis_of(version: str) -> Impostor:
 
 
 class Page:
-    """A web server that gives one answer to every GET."""
+    """A web server that gives one answer to every GET and HEAD."""
 
     def __init__(self, status: int, body: bytes = b"", **headers: str) -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -81,6 +81,9 @@ class Page:
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(body)
+
+            def do_HEAD(self) -> None:
+                self.do_GET()
 
             def log_message(self, *_: Any) -> None:
                 pass

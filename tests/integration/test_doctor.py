@@ -450,6 +450,23 @@ def test_a_public_url_that_leads_nowhere(settings: Settings) -> None:
     assert_says(address.public_url(), Level.WARNING, "cannot be reached", "name service")
 
 
+def test_results_that_anybody_may_read(settings: Settings, alice: Any, sleeper: Generator) -> None:
+    assert_says(address.files_are_internal(), Level.OK, "Python sends")
+    settings.BEHIND_PROXY = True
+    assert_says(address.files_are_internal(), Level.WARNING, "DARKROOM_ACCEL_PREFIX")
+    settings.DARKROOM = settings.DARKROOM | {"accel_prefix": "/_results/"}
+    assert_says(address.files_are_internal(), Level.OK, "no result yet")
+    artifacts(submit(alice).pk)[0].save()
+    for status, level, words in ((200, Level.PROBLEM, "internal;"), (404, Level.OK, "closed")):
+        page = Page(status)
+        settings.PUBLIC_URL = page.url
+        try:
+            assert_says(address.files_are_internal(), level, words)
+        finally:
+            page.close()
+    assert_says(address.files_are_internal(), Level.WARNING, "cannot be told")
+
+
 def test_settings_that_do_not_fit(settings: Settings) -> None:
     settings.INSECURE_HTTP = True
     assert_says(address.settings_fit(), Level.OK)

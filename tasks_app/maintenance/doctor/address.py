@@ -12,6 +12,7 @@ from django.core import checks
 
 from tasks_app import conf
 from tasks_app.maintenance.doctor.finding import Finding, ok, one_line, problem, warning
+from tasks_app.models import Artifact
 
 _SECONDS: Final = 4.0
 
@@ -36,7 +37,7 @@ def public_url() -> Finding:
     """Ask for /healthz at the public URL, as callers would."""
     url = urlsplit(conf.public_url())
     try:
-        status, body, location = _get(url)
+        status, body, location = _get(url, "/healthz")
     except ssl.SSLCertVerificationError as error:
         return warning(
             f"This host does not trust the certificate of {url.geturl()}: {error.verify_message}.",
@@ -78,12 +79,40 @@ def _judge(url: SplitResult, status: int, body: bytes, location: str) -> Finding
     return ok(f"{url.geturl()} leads here.")
 
 
-def _get(url: SplitResult) -> tuple[int, bytes, str]:
+def files_are_internal() -> Finding:
+    """Ask for the newest result where only the web server itself may: it must not be there."""
+    prefix = conf.get().accel_prefix.rstrip("/")
+    if not prefix:
+        if settings.BEHIND_PROXY:
+            return warning(
+                "Python sends every result itself.",
+                "Set DARKROOM_ACCEL_PREFIX, with an internal location as in deploy/nginx.",
+            )
+        return ok("Python sends results; no location of a web server holds them.")
+    newest = Artifact.objects.filter(removed_at__isnull=True).order_by("-task_id").first()
+    if newest is None:
+        return ok("There is no result yet.")
+    try:
+        status, _, _ = _get(urlsplit(conf.public_url()), f"{prefix}/{newest.storage_key}", "HEAD")
+    except (OSError, http.client.HTTPException) as error:
+        return warning(
+            f"It cannot be told whether results are open to all: {one_line(_reason(error))}.",
+            "See what is said about the public URL.",
+        )
+    if status in (200, 206):
+        return problem(
+            f"Anybody can read results at {conf.public_url()}{prefix}/.",
+            "Write `internal;` into that location of the web server, and reload it.",
+        )
+    return ok("The web server's folder of results is closed to callers.")
+
+
+def _get(url: SplitResult, path: str, method: str = "GET") -> tuple[int, bytes, str]:
     """Return status, the body's beginning and the Location header."""
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     one = kind(str(url.hostname), url.port, timeout=_SECONDS)
     try:
-        one.request("GET", "/healthz")
+        one.request(method, path)
         answer = one.getresponse()
         return answer.status, answer.read(1000), answer.headers.get("Location", "")
     finally:

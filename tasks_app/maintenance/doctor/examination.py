@@ -49,6 +49,7 @@ CHECKS: Final = (
     Check("cron", service.cron_sweeps, _TABLES),
     Check("stuck work", service.nothing_is_stuck, _TABLES),
     Check("public url", address.public_url),
+    Check("internal files", address.files_are_internal, _TABLES),
 )
 
 
