@@ -95,6 +95,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "tasks_app.web.surroundings.header",
             ]
         },
     }
@@ -156,7 +157,8 @@ STORAGES = {
     },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
-STATIC_URL = f"/static/{assets.version_of(BASE_DIR / 'tasks_app/static')}/"
+_ASSETS = [BASE_DIR / "tasks_app/static", BASE_DIR / "tasks_app/locale"]
+STATIC_URL = f"/static/{assets.version_of(*_ASSETS)}/"
 # Served straight from the packages: no collectstatic step that could be forgotten.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from tasks_app.core.errors import NotFound
-from tasks_app.models import Artifact, Event, Task
+from tasks_app.models import ApiKey, Artifact, Event, Task
 
 
 def own_task(task_id: UUID, owner_id: int) -> Task:
@@ -23,6 +23,14 @@ def own_artifact(artifact_id: UUID, owner_id: int) -> Artifact:
     )
     if found is None:
         raise NotFound("There is no such file.")
+    return found
+
+
+def own_key(key_id: UUID, owner_id: int) -> ApiKey:
+    """Return an API key of this owner. Raises ``NotFound``."""
+    found = ApiKey.objects.filter(pk=key_id, user_id=owner_id).first()
+    if found is None:
+        raise NotFound("There is no such key.")
     return found
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import F
 from django.db.models.functions import Now
 from django.db.models.signals import post_delete, post_save
 from django.utils import timezone
@@ -29,6 +30,10 @@ from tasks_app.models import ApiKey
 logger = logging.getLogger(__name__)
 
 PREFIX: Final = "dk_"
+MOST_KEYS: Final = 50
+"""Usable keys of one user that makes them in the web UI."""
+
+_MOST_SHOWN: Final = 200
 _REDIS_SECONDS: Final = 30
 _PROCESS_SECONDS: Final = 3.0
 _USE_SECONDS: Final = 60.0
@@ -42,6 +47,17 @@ def create(user: AbstractBaseUser, name: str) -> tuple[ApiKey, str]:
     text = f"{PREFIX}{prefix}_{secrets.token_urlsafe(32)}"
     row = ApiKey.objects.create(user_id=user.pk, name=name, prefix=prefix, digest=digest(text))
     return row, text
+
+
+def of(user_id: int) -> list[ApiKey]:
+    """Return a user's keys: the usable ones first, the newest first."""
+    own = ApiKey.objects.filter(user_id=user_id)
+    return list(own.order_by(F("revoked_at").desc(nulls_first=True), "-created_at")[:_MOST_SHOWN])
+
+
+def usable(user_id: int) -> int:
+    """Count a user's keys that are not revoked."""
+    return ApiKey.objects.filter(user_id=user_id, revoked_at__isnull=True).count()
 
 
 def digest(text: str) -> str:

@@ -26,11 +26,14 @@ def test_the_version_follows_the_packages(tmp_path: Path, monkeypatch: pytest.Mo
     assert assets.version_of(tmp_path) != before
 
 
+@pytest.mark.django_db  # closing a response looks after connections
 def test_scripts_and_their_neighbours_are_served_under_one_version_and_kept(client: Client) -> None:
+    folders = [settings.BASE_DIR / f"tasks_app/{name}" for name in ("static", "locale")]
     folder = static("web/app.css").removesuffix("web/app.css")
-    assert folder == f"/static/{assets.version_of(settings.BASE_DIR / 'tasks_app/static')}/"
+    assert folder == f"/static/{assets.version_of(*folders)}/"
     for name in ("web/studio.js", "web/dom.js", "web/app.css"):
         answer = client.get(folder + name)
+        answer.close()
         assert answer.status_code == 200
         assert "max-age=31536000" in answer["Cache-Control"]
     assert client.get("/static/other/web/studio.js").status_code == 404

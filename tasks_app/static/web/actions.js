@@ -1,9 +1,14 @@
 // What can be done with a task, as buttons that guard themselves against a second click.
 
-import { call, insist, newKey } from "./api.js";
+import { call, insist } from "./api.js";
+import { copy } from "./clipboard.js";
 import { announce, button, el, icon } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { keyFor, settled } from "./pending.js";
 import { sessionEnded } from "./watch.js";
+import { refusal } from "./words.js";
+
+const TWICE = 1500; // ms within which a second click means the first one
 
 // Runs one request at a time; a refusal is said next to the button.
 function guarded(label, options, act) {
@@ -25,7 +30,7 @@ function guarded(label, options, act) {
 
 function complain(node, error) {
   node.parentElement?.querySelector(".action-error")?.remove();
-  const text = error.status ? error.message : gettext("The service does not answer. Try again.");
+  const text = error.status ? refusal(error) : gettext("The service does not answer. Try again.");
   node.after(el("span", { class: "action-error", role: "alert" }, text));
   setTimeout(() => node.parentElement?.querySelector(".action-error")?.remove(), 8000);
 }
@@ -38,9 +43,13 @@ export function cancelButton(task, onTask) {
 }
 
 export function retryButton(task, onNew, { primary = true } = {}) {
-  const key = newKey(); // of this button: clicking it twice is one new task
+  const name = `retry:${task.task_id}`;
+  let key = null; // for clicks in a row, and across reloads until there is an answer: one new task
   return guarded(gettext("Try again"), { icon: "retry", class: primary ? "primary" : "" }, async () => {
+    key ??= keyFor(name);
     const { body, retryAfter } = await insist("POST", `/tasks/${task.task_id}/retry`, { body: {}, key });
+    settled(name);
+    setTimeout(() => { key = null; }, TWICE);
     onNew(body, retryAfter);
   });
 }
@@ -63,22 +72,6 @@ export function copyButton(label, text, options = {}) {
     setTimeout(() => { word.textContent = label; }, 1600);
   } });
   return node;
-}
-
-// navigator.clipboard exists only on https and localhost.
-async function copy(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    const area = el("textarea", { class: "unseen", readonly: true });
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    const done = document.execCommand("copy");
-    area.remove();
-    return done;
-  }
 }
 
 function ask(title, text, yes, act) {

@@ -61,6 +61,17 @@ export async function insist(method, path, options, { tries = 6, onWait = () => 
   }
 }
 
+// A small form of our own pages, sent along even while the page goes away; its loss does no harm.
+export function post(address, fields) {
+  return fetch(address, {
+    method: "POST",
+    headers: { "X-CSRFToken": cookie(data.csrf_cookie) },
+    body: new URLSearchParams(fields),
+    credentials: "same-origin",
+    keepalive: true,
+  }).catch(() => {});
+}
+
 async function read(response) {
   const retryAfter = parseRetryAfter(response.headers.get("Retry-After"));
   const text = await response.text();

@@ -5,7 +5,7 @@ import { announce, button, el, fill, icon, say } from "./dom.js";
 import { format, gettext } from "./i18n.js";
 import { now, taskPage } from "./page.js";
 import { develop, download, sheet, tombstone } from "./prints.js";
-import { advice, errorTitle, figures, isCanceled, isGone, isLive, promptOf, reason, stateIcon, stateWord } from "./words.js";
+import { advice, errorSentence, errorTitle, figures, isCanceled, isGone, isLive, promptOf, reason, stateIcon, stateWord } from "./words.js";
 
 const HELD = new Set(["paused", "no_worker", "upstream"]); // nothing moves until somebody acts
 
@@ -103,7 +103,7 @@ export class Card {
     else if (isGone(task)) fill(this.#sheet, tombstone(stateWord(task)));
     else if (!isLive(task)) fill(this.#sheet, el("div", { class: "tomb" }, icon(stateIcon(task))));
     if (task.error && !isCanceled(task)) {
-      fill(this.#note, el("p", { class: "what" }, errorTitle(task.error.code)), el("p", { class: "help" }, `${task.error.message} ${advice(task)}`.trim()));
+      fill(this.#note, el("p", { class: "what" }, errorTitle(task.error.code)), el("p", { class: "help" }, `${errorSentence(task.error)} ${advice(task)}`.trim()));
     }
   }
 

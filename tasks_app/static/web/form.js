@@ -8,6 +8,8 @@ import { add, el, fill, icon } from "./dom.js";
 import { draw, unknownField } from "./fields.js";
 import { duration, format, gettext } from "./i18n.js";
 import { data, loginPage } from "./page.js";
+import { fault } from "./schema.js";
+import { fieldWords, refusal } from "./words.js";
 
 const DRAFT = "darkroom-draft";
 const HOLD = 700; // ms after an accepted form, so that the second click of two is not a second wish
@@ -19,6 +21,7 @@ export class Compose {
   #fields = [];
   #schema = null;
   #key = null;
+  #unanswered = false;
   #busy = false;
   #countdown = null;
   #slot = el("div", { class: "slot" });
@@ -92,6 +95,7 @@ export class Compose {
 
   #edited(event) {
     this.#key = null;
+    this.#unanswered = false;
     if (!this.#countdown) this.#calm();
     for (const field of this.#fields) {
       if (!field.node.contains(event.target)) continue;
@@ -111,6 +115,8 @@ export class Compose {
     if (this.#show(this.#schema.check(params))) return;
     this.#key ??= newKey();
     const key = this.#key;
+    this.#unanswered = true;
+    this.#keepDraft(); // whatever happens to this page now, the same key is sent again
     this.#work(gettext("Handing in…"));
     this.#tell("");
     try {
@@ -127,6 +133,8 @@ export class Compose {
 
   #accepted(answer, key) {
     if (this.#key === key) this.#key = null;
+    this.#unanswered = false;
+    this.#keepDraft();
     this.#calm();
     this.#work(gettext("In the tray"));
     this.#onAccepted(answer.body, answer.retryAfter);
@@ -134,8 +142,9 @@ export class Compose {
   }
 
   #refused(error) {
+    if (error.status && !error.passing) this.#unanswered = false;
+    this.#keepDraft();
     if (error.status === 401) {
-      this.#keepDraft();
       this.#tell([gettext("Your session has ended; what you wrote is kept."), " ", el("a", { href: loginPage() }, gettext("Log in again"))]);
     } else if (error.status === 429) {
       this.#wait(error.retryAfter ?? 5, error.problem.code);
@@ -145,9 +154,8 @@ export class Compose {
       this.#tell(gettext("The service does not answer. Try again: the same request cannot be made twice."));
     } else if (error.status === 403) {
       this.#tell(gettext("The service did not accept this page any more. Reload it and try again."));
-      this.#keepDraft();
     } else {
-      this.#tell(error.message);
+      this.#tell(refusal(error));
     }
     if (error.status === undefined) throw error;
   }
@@ -155,11 +163,13 @@ export class Compose {
   #invalid(errors) {
     const faults = {};
     const others = [];
-    for (const { pointer, detail } of errors) {
-      const name = /^\/params\/([^/]+)/.exec(pointer)?.[1];
+    const values = this.#values();
+    const specs = this.#generator.params_schema.properties ?? {};
+    for (const error of errors) {
+      const name = /^\/params\/([^/]+)/.exec(error.pointer)?.[1];
       const own = name && this.#fields.some((field) => field.names.includes(name));
-      if (own) faults[name] ??= detail;
-      else others.push(unknownField(pointer.replace(/^\//, ""), detail));
+      if (own) faults[name] ??= fault(values[name], specs[name] ?? {}) || fieldWords(error);
+      else others.push(unknownField(error.pointer.replace(/^\//, ""), fieldWords(error)));
     }
     this.#show(faults);
     if (others.length) this.#tell(others.join(" "));
@@ -183,9 +193,7 @@ export class Compose {
 
   #wait(seconds, code) {
     const ends = performance.now() + seconds * 1000;
-    const words = code === "too_many_open_tasks"
-      ? gettext("You have as many open tasks as your plan allows. Wait for one to finish, or cancel one.")
-      : gettext("That was quick. Your plan allows one more in a moment.");
+    const words = refusal({ problem: { code }, message: gettext("That was quick. Your plan allows one more in a moment.") });
     const left = el("b", {});
     this.#tell([words, " ", left], "notice");
     this.#submit.disabled = true;
@@ -227,7 +235,7 @@ export class Compose {
 
   #keepDraft() {
     if (!this.#generator) return;
-    const draft = { generator: this.#generator.name, values: this.#values(), key: this.#key };
+    const draft = { generator: this.#generator.name, values: this.#values(), key: this.#key, unanswered: this.#unanswered };
     try {
       sessionStorage.setItem(DRAFT, JSON.stringify(draft));
     } catch {
@@ -251,7 +259,10 @@ export class Compose {
       return;
     }
     this.#choose(chosen, draft.values ?? {});
+    if (chosen.name !== draft.generator) return;
     this.#key = draft.key ?? null;
+    this.#unanswered = Boolean(draft.key && draft.unanswered);
+    if (this.#unanswered) this.#tell(gettext("Your last request has had no answer yet. Send it again: it cannot be made twice."), "notice");
   }
 }
 

@@ -15,7 +15,7 @@ export function format(template, values) {
   return template.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 }
 
-const language = () => document.documentElement.lang || "en";
+export const language = () => document.documentElement.lang || "en";
 
 export function number(value) {
   return new Intl.NumberFormat(language()).format(value);
@@ -23,6 +23,16 @@ export function number(value) {
 
 export function moment(stamp) {
   return new Intl.DateTimeFormat(language(), { dateStyle: "medium", timeStyle: "medium" }).format(new Date(stamp));
+}
+
+// "Today", "Yesterday", "Friday, 28 November 2026"
+export function day(stamp) {
+  const then = new Date(stamp);
+  const midnight = (moment) => new Date(moment.getFullYear(), moment.getMonth(), moment.getDate());
+  const days = Math.round((midnight(new Date()) - midnight(then)) / 86_400_000);
+  if (days === 0) return gettext("Today");
+  if (days === 1) return gettext("Yesterday");
+  return new Intl.DateTimeFormat(language(), { dateStyle: "full" }).format(then);
 }
 
 export function clockTime(stamp) {

@@ -5,6 +5,7 @@ import { Card } from "./card.js";
 import { calm, fill } from "./dom.js";
 import { Compose } from "./form.js";
 import { Gallery, invitation } from "./gallery.js";
+import { ended, showsNews } from "./notices.js";
 import { data } from "./page.js";
 import { watch } from "./watch.js";
 import { isLive } from "./words.js";
@@ -45,7 +46,10 @@ function show(task, hint = null) {
 }
 
 function update(task) {
-  cards.get(task.task_id)?.update(task);
+  const card = cards.get(task.task_id);
+  const lived = card?.live;
+  card?.update(task);
+  if (lived && !isLive(task)) ended(task);
 }
 
 function drop(id) {
@@ -74,7 +78,10 @@ async function catchUp() {
     for (const task of body.items.reverse()) {
       if (cards.has(task.task_id)) update(task);
       else if (isLive(task)) show(task);
-      else gallery.put(task);
+      else {
+        gallery.put(task);
+        ended(task);
+      }
     }
   } catch (error) {
     if (error.status === undefined) throw error; // the poller tells about the network
@@ -98,6 +105,7 @@ async function takeOver() {
 for (const task of [...data.live].reverse()) show(task);
 layout();
 takeOver();
+showsNews();
 document.addEventListener("visibilitychange", catchUp);
 window.addEventListener("pageshow", (event) => event.persisted && catchUp());
 setInterval(() => cards.forEach((card) => card.tick()), 1000);

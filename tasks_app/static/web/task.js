@@ -4,12 +4,14 @@ import { cancelButton, copyButton, iconLink, removeButton, retryButton } from ".
 import { call } from "./api.js";
 import { ProgressBar, StateLine } from "./card.js";
 import { curl } from "./curl.js";
-import { el, fill, icon } from "./dom.js";
+import { button, el, fill, icon } from "./dom.js";
 import { clockTime, duration, format, gettext, moment, number, size } from "./i18n.js";
+import { ended, isNews, showsNews } from "./notices.js";
 import { data, taskPage } from "./page.js";
+import { walk } from "./pictures.js";
 import { download, picture, sheet, tombstone } from "./prints.js";
 import { watch } from "./watch.js";
-import { advice, errorTitle, eventDetail, eventWord, isCanceled, isGone, isLive, promptOf, stateIcon, stateWord } from "./words.js";
+import { advice, attemptsOf, errorSentence, errorTitle, eventDetail, eventWord, isCanceled, isGone, isLive, promptOf, stateIcon, stateWord } from "./words.js";
 
 const wall = document.getElementById("wall");
 const facts = document.getElementById("facts");
@@ -18,13 +20,19 @@ const bar = new ProgressBar();
 const note = el("div", { class: "note" });
 const actions = el("div", { class: "actions" });
 const story = el("ol", { class: "history" });
+const tries = el("section", { class: "panel", hidden: true, "aria-labelledby": "tries-title" });
 let task = data.task;
 let shown = null;
 let paper = null;
 
 const poller = watch({
   wanted: () => (isLive(task) ? [task.task_id] : []),
-  onTasks: ([fresh]) => fresh && update(fresh),
+  onTasks: ([fresh]) => {
+    if (!fresh) return;
+    const lived = isLive(task);
+    update(fresh);
+    if (lived && !isLive(fresh)) ended(fresh);
+  },
 });
 
 function update(fresh) {
@@ -88,7 +96,7 @@ function figure(artifact, place, count, wasLive) {
 
 function explanation() {
   if (task.error && !isCanceled(task)) {
-    return [el("p", { class: "what" }, errorTitle(task.error.code)), el("p", { class: "help" }, `${task.error.message} ${advice(task)}`.trim())];
+    return [el("p", { class: "what" }, errorTitle(task.error.code)), el("p", { class: "help" }, `${errorSentence(task.error)} ${advice(task)}`.trim())];
   }
   if (task.status === "success" && !isGone(task)) {
     return el("p", { class: "help" }, format(gettext("Kept until {time}."), { time: moment(task.result.expires_at) }));
@@ -103,8 +111,20 @@ function buttons() {
   return [
     task.status !== "success" && task.error.retryable ? retryButton(task, fresh) : null,
     reuse,
+    task.result?.artifacts.length > 1 ? button(gettext("Download all"), { icon: "save", on: saveAll }) : null,
     task.status === "success" && !isGone(task) ? removeButton(task, update) : null,
   ];
+}
+
+// One after the other: browsers take several downloads of one click for the same one otherwise.
+async function saveAll() {
+  for (const artifact of task.result.artifacts) {
+    const link = el("a", { href: download(artifact), download: "" });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    await new Promise((resume) => setTimeout(resume, 400));
+  }
 }
 
 // The parameters in the words and the order of the generator's form, as far as it is still offered.
@@ -136,6 +156,7 @@ async function loadHistory() {
   try {
     const { body } = await call("GET", `/tasks/${task.task_id}/events`);
     const begin = Date.parse(task.created_at);
+    showTries(attemptsOf(body.items));
     fill(story, body.items.map((event) => el("li", { data: { kind: event.kind } },
       el("span", { class: "event" }, eventWord(event), event.attempt > 1 ? el("small", {}, ` ${format(gettext("attempt {number}"), { number: event.attempt })}`) : null),
       el("span", { class: "dim" }, eventDetail(event)),
@@ -145,6 +166,17 @@ async function loadHistory() {
   }
 }
 
+// Worth a table of their own when there was more than one.
+function showTries(attempts) {
+  tries.hidden = attempts.length < 2;
+  fill(tries, el("h2", { id: "tries-title" }, gettext("Attempts")), el("ol", { class: "tries" }, attempts.map((attempt) =>
+    el("li", { value: attempt.number, data: { kind: attempt.kind ?? "running" } },
+      el("span", {}, attempt.kind ? attempt.how : gettext("Developing")),
+      el("time", { class: "dim", datetime: attempt.began, title: moment(attempt.began) },
+        attempt.ended ? duration((Date.parse(attempt.ended) - Date.parse(attempt.began)) / 1000) : clockTime(attempt.began)),
+      attempt.detail ? el("span", { class: "dim" }, attempt.detail) : null))));
+}
+
 fill(facts,
   el("p", { class: "full-prompt" }, promptOf(task)),
   el("div", { class: "panel status" }, state.node, bar.node, note, actions),
@@ -152,8 +184,10 @@ fill(facts,
     el("div", { class: "actions" },
       copyButton(gettext("Copy as curl"), () => curl(task, location.origin)),
       copyButton(gettext("Copy prompt"), () => promptOf(task)))),
-  el("section", { class: "panel" }, el("h2", {}, gettext("History")), story));
+  el("section", { class: "panel" }, el("h2", {}, gettext("History")), story), tries);
 update(task);
+walk(wall);
+if (isNews(task) && document.body.dataset.news === "1") showsNews(); // the only news is this one
 poller.soon();
 setInterval(() => isLive(task) && state.tick(task), 1000);
 

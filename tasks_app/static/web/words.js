@@ -1,6 +1,7 @@
 // What states, waits, errors and events are called.
 
-import { duration, format, gettext, number } from "./i18n.js";
+import { duration, format, gettext, language, number } from "./i18n.js";
+import { data } from "./page.js";
 
 export const LIVE = new Set(["pending", "running"]);
 export const isLive = (task) => LIVE.has(task.status);
@@ -79,12 +80,64 @@ function codeWord(code) {
   }[code];
 }
 
+// What happened, in the reader's language, with what the generator itself said.
+export function errorSentence({ code, message }) {
+  const known = data.errors[code];
+  if (!known || !message.startsWith(known.english)) return message;
+  return `${known.said} ${message.slice(known.english.length).trim()}`.trim();
+}
+
+// What to do about it.
 export function advice(task) {
   const { code, retryable } = task.error;
-  if (code === "canceled") return "";
-  if (code === "content_rejected") return gettext("Describe it differently and send it again.");
-  if (code === "outcome_unknown") return gettext("Trying again may be charged a second time by the model service.");
-  return retryable ? gettext("Trying again may help.") : gettext("Change the request and send it again.");
+  return {
+    canceled: "",
+    content_rejected: gettext("Describe it differently and send it again."),
+    invalid_params: gettext("Reuse the request, change what does not fit and send it again."),
+    upstream_unreachable: gettext("Wait a few minutes, then try again."),
+    outcome_unknown: gettext("Trying again may be charged a second time by the model service."),
+    waited_too_long: gettext("Try again when less is going on."),
+    deadline_exceeded: gettext("Try again, or ask for something smaller or simpler."),
+    result_unusable: gettext("Change the request and send it again; if that does not help, tell those who run this service."),
+    internal: gettext("Try again; if it happens again, tell those who run this service, with the id of the task."),
+  }[code] ?? (retryable ? gettext("Trying again may help.") : gettext("Change the request and send it again."));
+}
+
+// Why the service refused a request. The API speaks English; what is known by its code is said here.
+export function refusal(error) {
+  return {
+    not_found: gettext("It is not there any more."),
+    result_expired: gettext("The pictures are not stored any more."),
+    generator_unavailable: gettext("This generator is not offered any more."),
+    not_finished: gettext("It has not ended yet."),
+    idempotency_key_reused: gettext("This was sent before with other values. Change something and send it again."),
+    too_many_open_tasks: gettext("You have as many open tasks as your plan allows. Wait for one to finish, or cancel one."),
+    submit_rate: gettext("That was quick. Your plan allows one more in a moment."),
+    too_large: gettext("That is more than this service reads."),
+    forbidden: gettext("The service did not accept this page any more. Reload it and try again."),
+    unavailable: gettext("A part of the service is away at the moment. Try again shortly."),
+    internal: gettext("Something went wrong inside the service"),
+  }[error.problem?.code] ?? error.message;
+}
+
+// What is wrong with one field of a request; English readers get the service's own words.
+export function fieldWords({ code, detail }) {
+  if (language().startsWith("en")) return detail;
+  return {
+    required: gettext("Please fill this in."),
+    wrong_type: gettext("This is of the wrong kind."),
+    not_a_choice: gettext("Please choose one of these."),
+    too_small: gettext("This is too small."),
+    too_large: gettext("This is too large."),
+    number_too_large: gettext("This is too large."),
+    not_a_multiple: gettext("This is between the steps that are possible."),
+    too_short: gettext("This is too short."),
+    too_long: gettext("This is too long."),
+    too_few: gettext("These are too few."),
+    too_many: gettext("These are too many."),
+    nul_character: gettext("There is a character in it that cannot be stored."),
+    unknown_field: gettext("The generator does not know this."),
+  }[code] ?? detail;
 }
 
 export function eventWord(event) {
@@ -105,11 +158,38 @@ export function eventWord(event) {
 }
 
 export function eventDetail(event) {
-  const { code, reason: why, detail, by } = event.data ?? {};
-  const words = event.kind === "canceled" ? [] : [code, why].map((one) => codeWord(one) ?? one);
-  const who = by === "owner" ? gettext("by you") : by;
-  return [...words, detail, who].filter((part) => typeof part === "string" && part).join(" · ");
+  const { code, reason: why, detail, by, action, artifacts } = event.data ?? {};
+  const words = event.kind === "canceled" ? [] : [code, why].map((one) => codeWord(one) ?? reasonWord(one));
+  const made = event.kind === "succeeded" && artifacts > 1 ? format(gettext("{count} pictures"), { count: number(artifacts) }) : "";
+  return [...words, made, actionWord(action), detail, whoWord(by)].filter((part) => typeof part === "string" && part).join(" · ");
 }
+
+const reasonWord = (reason) => ({
+  "worker stopped": gettext("the worker was stopped in good order"),
+  "generator withdrawn": gettext("the generator was taken off the offer"),
+  "worker lost": gettext("the worker gave no sign of life any more"),
+})[reason] ?? reason;
+
+const actionWord = (action) => ({
+  retry: gettext("handed in once more"),
+  release_slots: gettext("its places were set free"),
+})[action] ?? action;
+
+const whoWord = (who) => ({ owner: gettext("by you"), staff: gettext("by staff"), expiry: gettext("their time was over") })[who] ?? who;
+
+// The attempts that a history tells of: [{number, began, ended, how, detail}].
+export function attemptsOf(events) {
+  const attempts = new Map();
+  for (const event of events) {
+    if (event.kind === "claimed") attempts.set(event.attempt, { number: event.attempt, began: event.at, ended: null, kind: null, detail: "" });
+    const attempt = attempts.get(event.attempt);
+    if (!attempt || !ENDS.has(event.kind) || attempt.ended) continue;
+    Object.assign(attempt, { ended: event.at, kind: event.kind, how: eventWord(event), detail: eventDetail(event) });
+  }
+  return [...attempts.values()];
+}
+
+const ENDS = new Set(["succeeded", "failed", "timed_out", "canceled", "requeued", "attempt_ended"]);
 
 export const promptOf = (task) =>
   typeof task.params.prompt === "string" && task.params.prompt.trim() ? task.params.prompt.trim() : gettext("No prompt");
