@@ -16,12 +16,13 @@ from typing import Final
 
 import psutil
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+from redis.client import Pipeline
 from redis.exceptions import RedisError
 from rq.job import Job
 from rq.queue import Queue
 from rq.serializers import JSONSerializer
 from rq.worker import SimpleWorker
-from rq.worker.base import WorkerStatus
+from rq.worker.base import StopRequested, WorkerStatus
 
 from tasks_app import bells, conf, metrics
 from tasks_app.core import claim, execution, outcomes
@@ -49,12 +50,13 @@ def current() -> "Worker":
 class Worker(SimpleWorker):
     """A worker of one pool."""
 
+    max_connection_wait_time = 2.0
+    """Seconds between two tries to reach Redis; RQ's own minute would idle through its return."""
+
     def __init__(self, pool: str) -> None:
         global _current
         self.pool = pool
         name = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(3).hex()}"
-        # The TTL sets how long RQ blocks on its queue, and so how soon a dead connection to
-        # Redis is noticed: 15 s of blocking, 25 s for the socket.
         super().__init__(
             [bells.queue(pool)],
             name=name,
@@ -137,11 +139,27 @@ class Worker(SimpleWorker):
             threading.Thread(target=self._drain, name="drain", daemon=True).start()
         super().request_stop(signum, frame)  # type: ignore[no-untyped-call]
 
-    def set_shutdown_requested_date(self) -> None:
-        """Not told to Redis: this runs in a signal handler, in the middle of the model's code.
+    def _shutdown(self) -> None:
+        """Only note the wish: this runs in a signal handler, in the middle of anything.
 
-        An absent Redis would raise there, and the generation would fail.
+        RQ raises from here when idle, which tears a Redis reply apart that is being read, and
+        writes to Redis when busy, which fails the generation while Redis is away.
         """
+        self._stop_requested = True
+
+    @property
+    def dequeue_timeout(self) -> int:
+        """Seconds to block on the queue: an idle worker that is told to stop ends within them."""
+        return 1
+
+    def heartbeat(self, timeout: int | None = None, pipeline: Pipeline | None = None) -> None:
+        """Sign of life to RQ between two commands: the clean moment in which to stop.
+
+        A bell that was heard in the same moment is lost; the ticker rings again.
+        """
+        if self._stop_requested and self.get_state() != WorkerStatus.BUSY:
+            raise StopRequested
+        super().heartbeat(timeout, pipeline)  # type: ignore[no-untyped-call]
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
         """Second signal: the current generation stops at its next step."""
@@ -157,10 +175,8 @@ class Worker(SimpleWorker):
     def _drain(self) -> None:
         """Stop the generation when the drain time is over, and the process if it will not.
 
-        Not only a generation may not listen. RQ ends an idle worker by raising an exception
-        from the signal handler, and that is lost where it meets code that swallows errors: a
-        driver, a logging handler, a destructor. So a worker that was told to stop never
-        outlives the drain time by more than a few seconds, whatever it does.
+        Not only a generation may not listen: a driver may hang. So a worker that was told to
+        stop never outlives the drain time by more than a few seconds, whatever it does.
         """
         give_up = time.monotonic() + conf.get().worker_drain
         while self.get_state() == WorkerStatus.BUSY and time.monotonic() < give_up:

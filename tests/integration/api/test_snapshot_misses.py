@@ -1,6 +1,7 @@
 """What a poll says in the moment in which its snapshot has run out."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_progress_does_not_fall_back_when_the_snapshot_runs_out(
 def test_a_link_stays_the_same_for_a_while_so_that_browsers_can_keep_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    link = Link(links.UUID(int=7), thumbnail=True, download=False)
+    link = Link(UUID(int=7), thumbnail=True, download=False)
     start = 1_800_000_000.0
     tokens = []
     for later in (0, 140, 160, 299):
