@@ -18,11 +18,12 @@ import psutil
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from redis.client import Pipeline
 from redis.exceptions import RedisError
+from rq.exceptions import StopRequested
 from rq.job import Job
 from rq.queue import Queue
 from rq.serializers import JSONSerializer
 from rq.worker import SimpleWorker
-from rq.worker.base import StopRequested, WorkerStatus
+from rq.worker.base import WorkerStatus
 
 from tasks_app import bells, conf, metrics
 from tasks_app.core import claim, execution, outcomes
@@ -159,7 +160,7 @@ class Worker(SimpleWorker):
         """
         if self._stop_requested and self.get_state() != WorkerStatus.BUSY:
             raise StopRequested
-        super().heartbeat(timeout, pipeline)  # type: ignore[no-untyped-call]
+        super().heartbeat(timeout, pipeline)
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
         """Second signal: the current generation stops at its next step."""
