@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import django_stubs_ext
 
-from aigc_site import assets, env, refusals
+from aigc_site import assets, env, refusals, staff_pages
 
 # Lets classes such as ModelAdmin take their model as a type argument at run time, too.
 django_stubs_ext.monkeypatch()
@@ -57,6 +57,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "security.W008"]
 
 # --- what it is made of --------------------------------------------------------------------
 INSTALLED_APPS = [
+    "unfold",  # before the admin, whose templates and site it replaces
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -174,6 +175,8 @@ LANGUAGE_COOKIE_NAME = "darkroom_language"
 LANGUAGE_COOKIE_AGE = 365 * 86_400
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_SECURE = _HTTPS
+
+UNFOLD = staff_pages.UNFOLD
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

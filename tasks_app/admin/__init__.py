@@ -1,5 +1,5 @@
-"""The Django admin: what staff set and look at. The full admin grows from here."""
+"""The Django admin, dressed by unfold: what staff look at, set and do."""
 
-from tasks_app.admin import accounts, generators, tasks
+from tasks_app.admin import accounts, events, generators, tasks, users
 
-__all__ = ["accounts", "generators", "tasks"]
+__all__ = ["accounts", "events", "generators", "tasks", "users"]

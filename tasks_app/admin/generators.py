@@ -1,23 +1,38 @@
-"""Generators: what is offered, and pausing it."""
+"""Generators: what is offered, with which settings; pausing and withdrawing act at once."""
 
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
+from tasks_app.admin import now
+from tasks_app.admin.base import Base
+from tasks_app.admin.dress import Select, display
+from tasks_app.core.withdrawal import withdraw
 from tasks_app.generators import registry
 from tasks_app.generators.errors import InvalidSettings
 from tasks_app.models import Generator
 
 
+def settings_help() -> str:
+    """Return each adapter's settings, as its contract describes them."""
+    return format_html_join(
+        "",
+        "<p><strong>{}</strong>: {}</p>",
+        ((name, registry.adapter_class(name).settings_help) for name in registry.names()),
+    )
+
+
 class GeneratorForm(forms.ModelForm[Generator]):
     """Checks the adapter's settings before they can harm a task."""
 
-    adapter = forms.ChoiceField(choices=[])
+    adapter = forms.ChoiceField(label=_("Adapter"), choices=[], widget=Select)
 
     class Meta:
         model = Generator
@@ -43,6 +58,9 @@ class GeneratorForm(forms.ModelForm[Generator]):
         field = self.fields["adapter"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(name, name) for name in registry.names()]
+        self.fields["settings"].help_text = format_html(
+            "{}{}", self.fields["settings"].help_text, settings_help()
+        )
 
     def clean(self) -> dict[str, Any] | None:
         """Let the adapter judge its settings."""
@@ -56,27 +74,109 @@ class GeneratorForm(forms.ModelForm[Generator]):
         return cleaned
 
 
+_STATES: Final = {_("offered"): "success", _("paused"): "warning", _("withdrawn"): "danger"}
+
+
 @admin.register(Generator)
-class GeneratorAdmin(admin.ModelAdmin[Generator]):
+class GeneratorAdmin(Base[Generator]):
     """What users may choose."""
 
     form = GeneratorForm
-    list_display = ("name", "title", "adapter", "pool", "max_running", "paused", "enabled")
+    list_display = ("name", "title", "status", "adapter", "pool", "slots", "waiting")
     list_filter = ("adapter", "pool", "paused", "enabled")
-    actions = ("pause", "resume")
+    search_fields = ("name__startswith", "title__istartswith")
+    actions = ("pause", "resume", "drain", "withdraw", "offer")
+    readonly_fields = ("slots", "waiting")
+    fieldsets = (
+        (None, {"fields": (("name", "title"), "description", ("paused", "enabled"))}),
+        (_("Now"), {"fields": (("slots", "waiting"),)}),
+        (_("How it works"), {"fields": (("adapter", "kind"), "settings")}),
+        (
+            _("Limits"),
+            {
+                "fields": (
+                    ("pool", "max_running"),
+                    ("timeout_seconds", "expected_seconds"),
+                    ("failure_budget", "fallback"),
+                )
+            },
+        ),
+    )
+
+    @display(_("status"), label=_STATES)
+    def status(self, generator: Generator) -> str:
+        """Return whether it takes tasks and starts them."""
+        if not generator.enabled:
+            return str(_("withdrawn"))
+        return str(_("paused") if generator.paused else _("offered"))
+
+    @display(_("slots used"))
+    def slots(self, generator: Generator) -> str:
+        """Return the slots used now, of how many."""
+        used = now.slots().get(generator.pk)
+        return f"{'?' if used is None else used} / {generator.max_running}"
+
+    @display(_("waiting"))
+    def waiting(self, generator: Generator) -> str:
+        """Return how many tasks wait, and the longest for how long."""
+        depth, oldest = now.waiting().get(generator.pk, (0, 0.0))
+        return f"{depth} ({now.span(oldest)})" if depth else "0"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Generators with history are withdrawn (not offered), not deleted."""
-        if obj is not None and obj.tasks.exists():
+        """Generators with history are withdrawn, not deleted."""
+        if obj is None or obj.tasks.exists():
             return False
         return super().has_delete_permission(request, obj)
 
     @admin.action(description=_("Pause: accept tasks, start none"), permissions=["change"])
     def pause(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
         """Pause; claims read the row, so it acts at once."""
-        queryset.update(paused=True)
+        self._set(request, queryset, str(_("paused")), paused=True)
 
-    @admin.action(description=_("Resume"), permissions=["change"])
+    @admin.action(description=_("Resume: start tasks again"), permissions=["change"])
     def resume(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
         """Resume."""
-        queryset.update(paused=False)
+        self._set(request, queryset, str(_("resumed")), paused=False)
+
+    @admin.action(
+        description=_("Drain: accept no tasks, finish those that wait"), permissions=["change"]
+    )
+    def drain(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
+        """Stop offering it; what waits is still run."""
+        self._set(request, queryset, str(_("draining")), enabled=False, paused=False)
+
+    @admin.action(description=_("Offer again"), permissions=["change"])
+    def offer(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
+        """Offer it again."""
+        self._set(request, queryset, str(_("offered")), enabled=True)
+
+    @admin.action(
+        description=_("Withdraw: accept no tasks, cancel those that wait"), permissions=["change"]
+    )
+    def withdraw(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
+        """Stop offering it and end what waits."""
+        for generator in queryset:
+            ended = withdraw(generator, request.user.get_username())
+            self.log_change(request, generator, f"withdrawn, {ended} canceled")
+            text = ngettext(
+                "%(name)s: withdrawn, %(count)d waiting task canceled.",
+                "%(name)s: withdrawn, %(count)d waiting tasks canceled.",
+                ended,
+            )
+            self.message_user(request, text % {"name": generator.name, "count": ended})
+        now.forget()
+
+    def _set(
+        self, request: HttpRequest, queryset: QuerySet[Generator], word: str, **columns: bool
+    ) -> None:
+        done, skipped = 0, 0
+        for generator in queryset:
+            if all(getattr(generator, name) == value for name, value in columns.items()):
+                skipped += 1
+                continue
+            Generator.objects.filter(pk=generator.pk).update(**columns)
+            self.log_change(request, generator, word)
+            done += 1
+        text = _("%(done)d %(word)s, %(skipped)d skipped.")
+        self.message_user(request, text % {"done": done, "word": word, "skipped": skipped})
+        now.forget()

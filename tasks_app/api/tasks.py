@@ -22,8 +22,8 @@ from tasks_app.core import (
 from tasks_app.core.queries import View
 from tasks_app.core.submission import Submission
 
-_INTERNAL: Final = frozenset({"worker"})
-"""What the history says to operators only: names of hosts."""
+_INTERNAL: Final = frozenset({"worker", "staff"})
+"""What the history says to operators only: names of hosts, and who of the staff it was."""
 
 
 def _answer(view: View, status: int = 200, **headers: str) -> Response:

@@ -5,7 +5,7 @@ nothing and is told so. An attempt's ``ended_at`` says that its execution was se
 stopped; only then are its slots given back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -103,30 +103,40 @@ def stopped(attempt: Attempt) -> None:
     _settled(attempt)
 
 
-def timed_out(task: Task) -> bool:
+def timed_out(task: Task, *, told: Mapping[str, str] | None = None) -> bool:
     """A deadline has passed: the running one, or the longest wait in the queue."""
     running = task.state == State.RUNNING
     code = ErrorCode.DEADLINE_EXCEEDED if running else ErrorCode.WAITED_TOO_LONG
-    return end_now(task, State.TIMEOUT, EventKind.TIMED_OUT, code)
+    return end_now(task, State.TIMEOUT, EventKind.TIMED_OUT, code, told=told)
 
 
-def end_now(task: Task, target: State, event: EventKind, code: ErrorCode) -> bool:
+def end_now(
+    task: Task,
+    target: State,
+    event: EventKind,
+    code: ErrorCode,
+    *,
+    told: Mapping[str, str] | None = None,
+) -> bool:
     """End a live task from outside. A running attempt is told to stop and keeps its slots.
 
+    ``told`` is what the history says besides the code: who did it.
     Returns False when the task has ended or changed since it was read.
     """
     if task.terminal:
         return False
     with transaction.atomic():
-        moved = move(task, target, event, data={"code": code.value}, error_code=code.value)
+        moved = move(
+            task, target, event, data={"code": code.value, **(told or {})}, error_code=code.value
+        )
         if not moved:
             return False
         if task.state == State.PENDING:
             fairness.give_back(task.flow_id, task.share)
-        told = _revoke(task)
+        live = _revoke(task)
     effects.changed(task.pk)
-    if told is not None:
-        effects.revoked(told.claim_id, event.value)
+    if live is not None:
+        effects.revoked(live.claim_id, event.value)
     return True
 
 

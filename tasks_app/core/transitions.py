@@ -102,7 +102,8 @@ def _say(
     if told_by and told_by != task.request_id:
         about["by_request"] = told_by
     change = f"{source} -> {target}" if target else f"{task.state}"
-    logger.info("task %s: %s, %s", task.pk, kind.value, change, extra={"about": about})
+    told = {name: value for name, value in about.items() if value != ""}
+    logger.info("task %s: %s, %s", task.pk, kind.value, change, extra={"about": told})
 
 
 _names: dict[UUID, str] = {}

@@ -70,6 +70,9 @@ class Adapter(ABC):
 
     remote: ClassVar[bool]
 
+    settings_help: ClassVar[str] = "It has no settings: leave them empty ({})."
+    """What staff read beside the settings of a generator row, in plain sentences."""
+
     def check_settings(self, settings: Mapping[str, Any]) -> None:  # noqa: B027 - optional hook
         """Raise ``errors.InvalidSettings`` with a sentence if the row's settings do not fit."""
 

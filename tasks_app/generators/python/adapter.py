@@ -21,6 +21,11 @@ class PythonAdapter(LocalAdapter):
     """
 
     name: ClassVar[str] = "python"
+    settings_help: ClassVar[str] = (
+        '{"callable": "package.module:function"} names what is called for each task; the module '
+        "must be importable by workers and web processes. Optional: "
+        '"parameters", a JSON Schema of the form and the API; "kind", image or video.'
+    )
 
     def __init__(self) -> None:
         self._ready: Callable[..., Any] | None = None

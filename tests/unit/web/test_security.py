@@ -19,11 +19,21 @@ def policy(response: Any) -> dict[str, str]:
     return {name: sources for name, _, sources in parts}
 
 
-@pytest.mark.parametrize("path", ["/login", "/", "/no-such-page", "/admin/login/", "/healthz"])
+@pytest.mark.parametrize("path", ["/login", "/", "/no-such-page", "/healthz"])
 def test_every_answer_has_a_policy_without_unsafe_sources(client: Client, path: str) -> None:
     found = policy(client.get(path))
     assert found["default-src"] == "'none'"
     assert found["script-src"] == "'self'"
+    assert found["frame-ancestors"] == found["base-uri"] == "'none'"
+    assert "unsafe" not in str(found)
+    assert "*" not in str(found)
+
+
+def test_the_staffs_pages_have_two_exceptions_and_no_more(client: Client) -> None:
+    found = policy(client.get("/admin/login/"))
+    assert found.pop("script-src") == "'self' 'unsafe-eval'"  # scripts in a page stay forbidden
+    assert found.pop("style-src") == "'self' 'unsafe-inline'"
+    assert found["default-src"] == "'none'"
     assert found["frame-ancestors"] == found["base-uri"] == "'none'"
     assert "unsafe" not in str(found)
     assert "*" not in str(found)

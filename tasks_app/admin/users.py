@@ -1,0 +1,161 @@
+"""Users with their keys, and groups. Users are deactivated, never deleted: their tasks stay."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from tasks_app.admin import searching
+from tasks_app.admin.base import Base, Kept, ReadOnly
+from tasks_app.admin.dress import (
+    AdminPasswordChangeForm,
+    TabularInline,
+    UserChangeForm,
+    UserCreationForm,
+    display,
+)
+from tasks_app.core import accounts, credentials
+from tasks_app.models import ApiKey
+
+admin.site.unregister(User)
+admin.site.unregister(Group)
+
+
+class KeyInline(ReadOnly, TabularInline[ApiKey, User]):
+    """A user's keys; they are made and revoked in their own list."""
+
+    model = ApiKey
+    extra = 0
+    fields = ("name", "prefix", "created_at", "last_used_at", "revoked_at")
+    readonly_fields = fields
+    verbose_name_plural = _("API keys")
+
+
+@admin.register(User)
+class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
+    """Who may come in."""
+
+    form: Any = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "email", "is_active", "is_staff", "last_login", "more")
+    list_filter = ("is_staff", "is_superuser", "is_active")
+    search_fields = ("username__startswith",)
+    search_help_text = _("The beginning of a user's name")
+    ordering = ("-id",)
+    sortable_by = ("username",)
+    actions = ("deactivate", "activate")
+    inlines = (KeyInline,)
+    readonly_fields = ("last_login", "date_joined", "more")
+    fieldsets = (
+        (None, {"fields": ("username", "password", "more")}),
+        (_("Person"), {"fields": (("first_name", "last_name"), "email")}),
+        (
+            _("Rights"),
+            {"fields": (("is_active", "is_staff", "is_superuser"), "groups", "user_permissions")},
+        ),
+        (_("Dates"), {"fields": (("last_login", "date_joined"),)}),
+    )
+
+    @display(_("see"))
+    def more(self, user: User) -> str:
+        """Return links to what belongs to the user."""
+        if user.pk is None:
+            return ""
+        return format_html(
+            '<a class="{0}" href="{1}?q={2}">{3}</a> · <a class="{0}" href="{4}">{5}</a> · '
+            '<a class="{0}" href="{6}?user={7}">{8}</a>',
+            "text-primary-600 dark:text-primary-500",
+            reverse("admin:tasks_app_task_changelist"),
+            user.username,
+            _("tasks"),
+            reverse("admin:tasks_app_account_change", args=[user.pk]),
+            _("limits"),
+            reverse("admin:tasks_app_apikey_add"),
+            user.pk,
+            _("make a key"),
+        )
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Give a new user an account: its limits can be set at once."""
+        super().save_model(request, obj, form, change)
+        accounts.account_of(obj)
+
+    @admin.action(description=_("Deactivate"), permissions=["change"])
+    def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Deactivate; their keys stop within seconds. Nobody locks himself out."""
+        self._set_active(request, queryset.exclude(username=request.user.get_username()), False)
+
+    @admin.action(description=_("Activate"), permissions=["change"])
+    def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Activate."""
+        self._set_active(request, queryset, True)
+
+    def _set_active(self, request: HttpRequest, queryset: QuerySet[User], active: bool) -> None:
+        count = 0
+        word = _("activated") if active else _("deactivated")
+        for user in queryset.exclude(is_active=active)[:500]:
+            user.is_active = active
+            user.save(update_fields=["is_active"])  # a signal drops cached keys
+            self.log_change(request, user, str(word))
+            count += 1
+        text = ngettext("%(count)d user %(word)s.", "%(count)d users %(word)s.", count)
+        self.message_user(request, text % {"count": count, "word": word})
+
+
+@admin.register(Group)
+class GroupAdmin(DjangoGroupAdmin, Base[Group]):
+    """Groups of rights: staff that may only pause generators, or only look."""
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(Kept, Base[ApiKey]):
+    """Keys can be made (shown once) and revoked, never read again."""
+
+    list_display = ("name", "prefix", "user", "created_at", "last_used_at", "revoked_at")
+    list_select_related = ("user",)
+    search_fields = ("prefix",)
+    search_help_text = _("The beginning of a key (after dk_) or of a user's name")
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = ("user", "name")
+    autocomplete_fields = ("user",)
+    actions = ("revoke_keys",)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[ApiKey], search_term: str
+    ) -> tuple[QuerySet[ApiKey], bool]:
+        """Search by prefix of the key or of its user's name."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        found = queryset.filter(prefix__startswith=term.removeprefix("dk_")[:8])
+        return found | queryset.filter(user_id__in=searching.owners(term)), False
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        """Make the key and show it, this once."""
+        made, text = credentials.create(obj.user, obj.name)
+        obj.pk, obj.prefix, obj.digest = made.pk, made.prefix, made.digest
+        messages.warning(request, _("The key, shown only now: %(key)s") % {"key": text})
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """There is nothing to change in a key; the list is still shown."""
+        return obj is None and super().has_change_permission(request, obj)
+
+    @admin.action(description=_("Revoke"), permissions=["change"])
+    def revoke_keys(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        """Revoke keys; revoked ones stay revoked."""
+        count = 0
+        for key in queryset.filter(revoked_at__isnull=True)[:500]:
+            credentials.revoke(key)
+            self.log_change(request, key, "revoked")
+            count += 1
+        self.message_user(request, ngettext("%d key revoked.", "%d keys revoked.", count) % count)
