@@ -2,6 +2,7 @@
 #             (PORT=8000 DATA=var HOST=127.0.0.1 WORKERS=2; DATABASE_URL, REDIS_URL: your servers)
 # make test   everything that must pass (PYTEST_ARGS=... for pytest alone)
 # make lint   the part of it that runs nothing
+# make words  bring the catalogues of sentences up to date (translating them is for a human)
 # make lock   write requirements/*.txt anew from pyproject.toml (LOCK_ARGS=--upgrade)
 # make clean  remove .venv and caches; DATA stays
 #
@@ -33,7 +34,7 @@ if [ -z "$$python" ]; then \
 fi
 endef
 
-.PHONY: run test lint lock clean base dev
+.PHONY: run test lint words lock clean base dev
 
 # exec: signals and exit statuses pass between make and the service without a shell in between.
 run: base
@@ -54,6 +55,13 @@ lint: dev
 	$(VENV)/python -m ruff format --check .
 	$(VENV)/python -m mypy
 	$(VENV)/lint-imports
+
+words: export DATABASE_URL = postgresql:///words
+words: export REDIS_URL = redis://127.0.0.1:1/0
+words: export DARKROOM_SECRET_KEY = only-for-collecting-sentences-never-for-a-service
+words: export DJANGO_SETTINGS_MODULE = aigc_site.settings
+words: dev
+	$(VENV)/python -m tests.messages
 
 lock: dev
 	$(VENV)/uv pip compile $(LOCK_FLAGS) $(LOCK_ARGS) pyproject.toml -o requirements/base.txt

@@ -5,11 +5,6 @@ export function gettext(message) {
   return globalThis.gettext ? globalThis.gettext(message) : message;
 }
 
-export function ngettext(one, many, count) {
-  if (globalThis.ngettext) return globalThis.ngettext(one, many, count);
-  return count === 1 ? one : many;
-}
-
 // format("{count} of {all}", {count: 1, all: 2})
 export function format(template, values) {
   return template.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));

@@ -1,0 +1,172 @@
+"""The sentences that readers see, and their translations.
+
+``python -m tests.messages`` brings the catalogues up to date: it adds what is new (empty, to be
+translated by hand), drops what is gone, and compiles. No gettext tools are needed.
+"""
+
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.extract import extract
+from babel.messages.mofile import read_mo, write_mo
+from babel.messages.pofile import read_po, write_po
+
+from tasks_app.generators.sketch import parameters as sketch
+from tasks_app.generators.sketch_video import parameters as sketch_video
+from tasks_app.lifecycle import ERROR_SENTENCES
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+FOLDER: Final = ROOT / "tasks_app" / "locale" / "zh_Hans" / "LC_MESSAGES"
+DOMAINS: Final = ("django", "djangojs")
+
+_KEYWORDS: Final[Mapping[str, Any]] = {
+    "_": None,
+    "gettext": None,
+    "gettext_lazy": None,
+    "gettext_noop": None,
+    "ngettext": (1, 2),
+    "ngettext_lazy": (1, 2),
+    "pgettext": ((1, "c"), 2),
+    "pgettext_lazy": ((1, "c"), 2),
+    "npgettext": ((1, "c"), 2, 3),
+}
+_DATE: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""Of all headers: a catalogue changes when its sentences do, and not otherwise."""
+CALL: Final = re.compile(r'\bgettext\(("(?:[^"\\\n]|\\.)*")\)')
+"""How scripts ask for a sentence: always written out, never put together."""
+_BUILT_IN: Final = "tasks_app/management/commands/bootstrap.py"
+
+
+def source(domain: str) -> Catalog:
+    """Return everything that the sources say, untranslated."""
+    catalog = Catalog(locale="zh_Hans")
+    for where, found, context in _scripts() if domain == "djangojs" else _pages_and_python():
+        catalog.add(found, locations=[(where, 0)], context=context)
+    return catalog
+
+
+def translated(domain: str) -> Catalog:
+    """Return the catalogue that translators edit."""
+    with (FOLDER / f"{domain}.po").open("rb") as file:
+        return read_po(file, locale="zh_Hans")
+
+
+def compiled(domain: str) -> Catalog:
+    """Return the catalogue that the service reads."""
+    with (FOLDER / f"{domain}.mo").open("rb") as file:
+        return read_mo(file)
+
+
+def messages(catalog: Catalog) -> dict[tuple[str | None, Any], Message]:
+    """Return the messages by context and id, without the header."""
+    return {(one.context, _key(one.id)): one for one in catalog if one.id}
+
+
+def _key(found: Any) -> Any:
+    """Return a sentence, or its forms, as something that can be a key."""
+    return found if isinstance(found, str) else tuple(found)
+
+
+Found = tuple[str, Any, str | None]
+
+
+def _scripts() -> Iterator[Found]:
+    # Babel's reader of JavaScript overlooks calls within template literals.
+    for path in sorted((ROOT / "tasks_app" / "static" / "web").glob("*.js")):
+        for literal in CALL.findall(path.read_text()):
+            yield str(path.relative_to(ROOT)), json.loads(literal), None
+
+
+def _pages_and_python() -> Iterator[Found]:
+    from django.utils.translation.template import templatize
+
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        # Tokens of Python on lines of their own: their indentation means nothing.
+        lines = (line.strip() for line in templatize(path.read_text()).splitlines())
+        yield from _extract(path, "\n".join(lines).encode())
+    for path in sorted((ROOT / "tasks_app").rglob("*.py")):
+        if "migrations" not in path.parts:
+            yield from _extract(path, path.read_bytes())
+    for sentence in ERROR_SENTENCES.values():
+        yield "tasks_app/lifecycle.py", sentence, None
+    for schema in (sketch.schema(), sketch_video.schema()):
+        for words in _words(schema):
+            yield "tasks_app/generators", words, None
+    yield from _built_in()
+
+
+def _words(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what ``tasks_app.web.localise`` looks up of a schema."""
+    yield from (spec[name] for name in ("title", "description") if spec.get(name))
+    yield from spec.get("x-enum-labels", {}).values()
+    for inner in spec.get("properties", {}).values():
+        yield from _words(inner)
+
+
+def _built_in() -> Iterator[Found]:
+    """Yield the titles and descriptions of the generators of a first start."""
+    import ast
+
+    for node in ast.walk(ast.parse((ROOT / _BUILT_IN).read_text())):
+        if not isinstance(node, ast.Dict):
+            continue
+        for key, value in zip(node.keys, node.values, strict=True):
+            name = key.value if isinstance(key, ast.Constant) else ""
+            if name in ("title", "description") and isinstance(value, ast.Constant):
+                yield _BUILT_IN, value.value, None
+
+
+def _extract(path: Path, text: bytes) -> Iterator[Found]:
+    where = str(path.relative_to(ROOT))
+    found = extract("python", io.BytesIO(text), keywords=_KEYWORDS)
+    for _, message, _, context in found:
+        yield where, message, context
+
+
+def update() -> None:
+    """Bring the catalogues of all domains up to date and compile them."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for domain in DOMAINS:
+        path = FOLDER / f"{domain}.po"
+        old = messages(translated(domain)) if path.exists() else {}
+        fresh = Catalog(
+            locale="zh_Hans",
+            project="Darkroom",
+            version="",
+            header_comment="# Darkroom in Simplified Chinese.",
+            copyright_holder="Darkroom",
+            msgid_bugs_address="",
+            creation_date=_DATE,
+            revision_date=_DATE,
+            last_translator="",
+            language_team="",
+            fuzzy=False,
+        )
+        for key, message in messages(source(domain)).items():
+            known = old.get(key)
+            fresh.add(
+                message.id,
+                known.string if known else None,
+                locations=sorted({(place, None) for place, _ in message.locations}),  # type: ignore[misc]
+                context=message.context,
+            )
+        with path.open("wb") as file:
+            write_po(file, fresh, sort_output=True, width=100, include_lineno=False)
+        with path.with_suffix(".mo").open("wb") as file:
+            write_mo(file, fresh)
+        empty = sum(1 for one in messages(fresh).values() if not all(_strings(one)))
+        print(f"{domain}: {len(fresh)} sentences, {empty} without a translation")
+
+
+def _strings(message: Message) -> tuple[str, ...]:
+    return message.string if isinstance(message.string, tuple) else (message.string,)
+
+
+if __name__ == "__main__":
+    update()
