@@ -15,7 +15,10 @@ from tasks_app.core.errors import BadRequest, FieldError, Invalid, Refusal
 
 MAX_DEPTH: Final = 32
 MAX_NUMBER: Final = 2.0**63
-"""PostgreSQL would return a larger one as an integer that JSON writers refuse."""
+"""PostgreSQL would return a larger one as an integer that JSON writers refuse.
+
+So it would -2**63, if that was sent as -9.223372036854776e18: it stores those digits.
+"""
 
 _PATIENCE: Final = 8
 """How many times the limit is read, and thrown away, of a body that is too large."""
@@ -81,7 +84,7 @@ def _check(value: Any, path: Path) -> None:
     if isinstance(value, str):
         _check_text(value, path)
     elif isinstance(value, (int, float)):
-        if not -MAX_NUMBER <= value < MAX_NUMBER:
+        if not -MAX_NUMBER < value < MAX_NUMBER:
             raise _invalid(path, "Give a number within 64 bits.", "number_too_large")
     elif isinstance(value, (dict, list)):
         if len(path) >= MAX_DEPTH:

@@ -99,6 +99,8 @@ INVALID: list[tuple[bytes, str]] = [
     (wish(metadata={"a": {"b": ["c", "a\0b"]}}), "/metadata/a/b/1"),
     (wish(metadata={"a\0b": 1}), "/metadata"),
     (wish(metadata={"a": 1e20}), "/metadata/a"),
+    (wish(metadata={"a": -(2.0**63)}), "/metadata/a"),
+    (wish(metadata={"a": -(2**63)}), "/metadata/a"),
     *each(wish, "idempotency_key", "", "x" * 256, "clé", "a b", "a\n", 1, [], True),
     (nested(1_000), "/metadata/a/a"),
     (nested(100_000), ""),

@@ -308,7 +308,7 @@ def test_a_list_costs_the_same_number_of_statements_for_many_tasks(
 def test_large_numbers_of_a_caller_come_back_as_they_were(
     as_alice: Caller, alice: Any, sleeper: Generator
 ) -> None:
-    metadata = {"a": 2**63 - 1, "b": -(2**63), "c": 0.1, "d": 1e18, "e": 5e-324, "f": "\U0001f3de"}
+    metadata = {"a": 2**63 - 1, "b": 1 - 2**63, "c": 0.1, "d": 1e18, "e": 5e-324, "f": "\U0001f3de"}
     body = {"generator": "sleeper", "params": {"prompt": "p"}, "metadata": metadata}
     task_id = as_alice.submit(body).json()["task_id"]
     forget()

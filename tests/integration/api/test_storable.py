@@ -29,6 +29,7 @@ values = st.recursive(
 @example([1e18, -1e18, float(2**62), 5e-324, -0.0, 2**63 - 1, -(2**63)])
 @example([1e20])
 @example(-1e300)
+@example(-(2.0**63))
 @example({"\U0001f3de": "\ufeff\u2028\x7f\x01"})
 def test_what_is_accepted_comes_back_as_it_was(value: Any) -> None:
     try:
