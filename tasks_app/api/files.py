@@ -10,7 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from tasks_app import conf
-from tasks_app.api import problems, ranges
+from tasks_app.api import problems, ranges, wishes
+from tasks_app.api.methods import read_only
 from tasks_app.api.users import user_id
 from tasks_app.core import results
 from tasks_app.models import Artifact
@@ -26,7 +27,7 @@ class ArtifactFile(APIView):
     def get(self, request: Request, artifact_id: UUID) -> Response:
         """Check the owner, then redirect."""
         artifact = results.own_file(artifact_id, user_id(request))
-        download = request.query_params.get("download") == "1"
+        download = wishes.download(request.query_params.get("download"))
         token = links.sign(Link(artifact.pk, self.thumbnail, download))
         # Long enough for a gallery to be looked at twice; the owner's own browser only.
         headers = {
@@ -44,11 +45,9 @@ class ThumbnailFile(ArtifactFile):
 
 
 @csrf_exempt
+@read_only
 def linked_file(request: HttpRequest, token: str) -> HttpResponseBase:
     """Serve what a signed link opens; whoever holds the link may."""
-    if request.method not in ("GET", "HEAD"):
-        detail = "A file can only be read."
-        return problems.response(405, "method_not_allowed", detail, request, Allow="GET, HEAD")
     link = links.read(token)
     artifact = results.linked_file(link.artifact_id) if link else None
     if link is None or artifact is None:

@@ -3,16 +3,22 @@
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from redis.exceptions import RedisError
 
+from tasks_app.api.methods import read_only
 from tasks_app.gates.connection import client
 
 
+@csrf_exempt
+@read_only
 def healthz(request: HttpRequest) -> JsonResponse:
     """Answer 200 as long as the process can."""
     return JsonResponse({"status": "ok"})
 
 
+@csrf_exempt
+@read_only
 def readyz(request: HttpRequest) -> JsonResponse:
     """Answer 200 when requests can be served: tables in place; 503 otherwise.
 

@@ -138,6 +138,13 @@ def listing(parameters: Mapping[str, Sequence[str]]) -> list[UUID] | Filter:
     return read
 
 
+def download(text: str | None) -> bool:
+    """Read whether a file shall be saved. Raises ``Invalid``."""
+    if text not in (None, "0", "1"):
+        raise Invalid([FieldError("/download", "Give 1 or 0.", "not_a_choice")])
+    return text == "1"
+
+
 def _priority(body: Mapping[str, Any], problems: Problems) -> Priority:
     value = body.get("priority", Priority.NORMAL.value)
     if isinstance(value, str) and value in list(Priority):

@@ -57,7 +57,7 @@ def account(user: AbstractBaseUser) -> dict[str, Any]:
             "submit": {
                 "interval_seconds": limits.submit_interval,
                 "burst": limits.submit_burst,
-                "remaining": rate.remaining + 1 if rate.allowed else 0,
+                "remaining": min(limits.submit_burst, rate.remaining + 1) if rate.allowed else 0,
                 "retry_after": round(rate.retry_after, 3),
             },
         },

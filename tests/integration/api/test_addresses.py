@@ -213,6 +213,8 @@ def test_generators_come_with_the_schema_of_their_parameters(
 def test_the_account_tells_limits_and_their_use(
     as_alice: Caller, alice: Any, sleeper: Generator
 ) -> None:
+    unlimited = as_alice.get("/v1/account").json()["limits"]["submit"]
+    assert (unlimited["interval_seconds"], unlimited["burst"], unlimited["remaining"]) == (0, 1, 1)
     alice.account.submit_interval, alice.account.submit_burst = 10.0, 3
     alice.account.save()
     first = as_alice.submit()
@@ -308,6 +310,26 @@ def test_files_are_served_as_pictures_and_nothing_else(as_alice: Caller, alice: 
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
         answer = Caller()(method, link["Location"])
         problem(answer, 405)
+        assert allowed(answer) == {"GET", "HEAD"}
+
+
+@pytest.mark.usefixtures("sleeper", "open_slots")
+@pytest.mark.parametrize("value", ["", "2", "yes", "true", "%D9%A1", "1%00"])
+def test_a_download_that_is_neither_yes_nor_no_is_422(
+    as_alice: Caller, alice: Any, value: str
+) -> None:
+    path = f"/v1/artifacts/{finished(alice).artifacts.get().pk}"
+    for route in (path, f"{path}/thumbnail"):
+        problem(as_alice.get(f"{route}?download={value}"), 422, pointer="/download")
+        assert as_alice.get(f"{route}?download=0").status_code == 302
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_is_only_read(db: None, path: str) -> None:
+    assert Caller()("HEAD", path).status_code == 200
+    for method in ("POST", "PUT", "DELETE", "TRACE", "OPTIONS"):
+        answer = Caller()(method, path)
+        problem(answer, 405, "method_not_allowed")
         assert allowed(answer) == {"GET", "HEAD"}
 
 
