@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from pytest_django import Settings
 
+from tasks_app.api.openapi import document
 from tasks_app.core import accounts, credentials, queries, warm
 from tasks_app.gates import figures, slots
 from tasks_app.gates.connection import client
@@ -33,7 +34,13 @@ def _clean_state(settings: Settings) -> Iterator[None]:
     """Start every test with an empty Redis and empty caches in this process."""
     settings.DARKROOM = settings.DARKROOM | FAST
     client().flushdb()
-    for clear in (credentials.clear_caches, queries.clear_caches, warm.clear, figures.clear_cache):
+    for clear in (
+        credentials.clear_caches,
+        queries.clear_caches,
+        warm.clear,
+        figures.clear_cache,
+        document.clear_cache,
+    ):
         clear()
     yield
 

@@ -61,7 +61,7 @@ def _caller(request: HttpRequest) -> int:
 
 
 def _answer(request: HttpRequest, found: queries.View) -> HttpResponse:
-    if _known(request, found.etag):
+    if known(request, found.etag):
         response = HttpResponse(status=304)
         del response["Content-Type"]
     else:
@@ -72,7 +72,7 @@ def _answer(request: HttpRequest, found: queries.View) -> HttpResponse:
     return response
 
 
-def _known(request: HttpRequest, etag: str) -> bool:
+def known(request: HttpRequest, etag: str) -> bool:
     """Whether the caller has this version already: the weak comparison of RFC 9110, 13.1.2."""
     header = request.headers.get("If-None-Match")
     if header is None:

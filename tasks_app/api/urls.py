@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 
-from tasks_app.api import files, offers, polling, problems, tasks
+from tasks_app.api import files, offers, polling, problems, schema, tasks
 
 
 @csrf_exempt
@@ -29,6 +29,8 @@ urlpatterns: list[URLPattern] = [
     ),
     path("v1/generators", offers.Generators.as_view(), name="generators"),
     path("v1/account", offers.Account.as_view(), name="account"),
+    path("v1/schema", schema.Schema.as_view(), name="schema"),
+    path("v1/docs", schema.Docs.as_view(), name="docs"),
     path("files/<str:token>", files.linked_file, name="file"),
     path("v1/", nothing_here),
     path("v1/<path:rest>", nothing_here),

@@ -124,7 +124,7 @@ def test_a_cached_key_that_makes_no_sense_is_looked_up_in_the_table(
     as_alice: Caller, raw: bytes
 ) -> None:
     as_alice.get("/v1/account")
-    (name,) = client().keys(keys.credential("*"))  # type: ignore[misc]
+    (name,) = client().keys(keys.credential("*"))
     client().set(name, raw)
     credentials.clear_caches()
     assert as_alice.get("/v1/account").json()["user"] == "alice"
