@@ -140,8 +140,8 @@ class _Reader:
             found = tuple(
                 self._operation(path, method, item)
                 for path, item in self._document["paths"].items()
-                for method in _METHODS
-                if method in item and tag["name"] in item[method]["tags"]
+                for method in item
+                if method in _METHODS and tag["name"] in item[method]["tags"]
             )
             yield Group(tag["name"], tag["description"], found)
 
@@ -263,11 +263,18 @@ def _row(name: str, node: Node, *, required: bool, description: str = "", depth:
         kind=_kind(node),
         description=description or node.get("description", "") or _title(node),
         required=required,
-        bounds=tuple(said.format(node[key]) for key, said in _BOUNDS.items() if key in node),
+        bounds=tuple(_bounds(node)),
         choices=tuple(str(one) for one in inner.get("enum", [])),
         default=default,
         depth=depth,
     )
+
+
+def _bounds(node: Node) -> Iterator[str]:
+    for key, said in _BOUNDS.items():
+        # The name of a format says what its pattern does, and is easier to read.
+        if key in node and not (key == "pattern" and "format" in node):
+            yield said.format(node[key])
 
 
 def _title(node: Node) -> str:
