@@ -26,7 +26,7 @@ class Impostor:
             except OSError:
                 return
             one.settimeout(5)
-            with one, suppress(OSError):
+            with one, suppress(OSError, ValueError):
                 self._handle(one)
 
     def close(self) -> None:

@@ -228,6 +228,15 @@ def test_a_redis_that_wants_another_password(tmp_path: Path, settings: Settings)
             assert "wrong" not in found.text
 
 
+def test_a_redis_that_speaks_no_tls(settings: Settings) -> None:
+    server = redis_of("7.0.15")
+    settings.REDIS_URL = f"rediss://127.0.0.1:{server.port}/0"
+    try:
+        assert_says(redis.reachable(), Level.PROBLEM, "encrypted connection", "ssl_ca_certs")
+    finally:
+        server.close()
+
+
 def test_an_old_redis(settings: Settings) -> None:
     for version, level in (("6.2.14", Level.PROBLEM), ("7.0.15", Level.OK)):
         server = redis_of(version)

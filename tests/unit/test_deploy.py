@@ -202,8 +202,8 @@ def test_nginx_leaves_refusals_of_bodies_to_darkroom() -> None:
 
 def test_nginx_serves_the_ports_that_the_page_starts() -> None:
     text = (DEPLOY / "nginx/darkroom.conf").read_text()
-    ports = re.findall(r"server 127\.0\.0\.1:(\d+);", text)
-    assert ports and all(f"darkroom-web@{port}" in PAGE for port in ports)
+    ports = re.findall(r"server 127\.0\.0\.1:(\d+) max_fails=0;", text)
+    assert len(ports) == 2 and all(f"darkroom-web@{port}" in PAGE for port in ports)
 
 
 def test_what_is_believed_of_the_proxy_is_set_by_it() -> None:

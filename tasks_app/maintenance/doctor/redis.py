@@ -48,6 +48,11 @@ def _unreachable(error: RedisError) -> Finding:
         return problem("Redis is still reading its data.", "Wait until it is ready.")
     if isinstance(error, ResponseError):
         return problem(f"Redis refused: {message}", "Correct user and database in REDIS_URL.")
+    if "SSL" in message or "certificate" in message:
+        return problem(
+            f"The encrypted connection to Redis fails: {message}",
+            "Correct ssl_ca_certs in REDIS_URL, or the certificate, or redis:// for rediss://.",
+        )
     return problem(
         f"Redis at {_where()} cannot be reached: {message}",
         "Start Redis, or correct host and port in REDIS_URL; look at firewalls in between.",
