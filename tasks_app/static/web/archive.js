@@ -69,6 +69,7 @@ function reach(to) {
   }
   const empty = document.getElementById("empty");
   empty.hidden = tasks.size > 0 || Boolean(cursor);
+  list.hidden = !tasks.size;
   if (!empty.hidden && !empty.firstChild) fill(empty, nothing());
 }
 
