@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from tasks_app.admin import entrance
 from tasks_app.api import errors, health, metrics
 
 urlpatterns = [
@@ -10,6 +11,7 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("metrics", metrics.scrape),
     path("", include("tasks_app.api.urls")),
+    path("admin/login/", entrance.login),
     path("admin/", admin.site.urls),
     path("", include("tasks_app.web.urls")),
 ]

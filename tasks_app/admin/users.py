@@ -52,6 +52,7 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
     search_help_text = _("The beginning of a user's name")
     ordering = ("-id",)
     sortable_by = ("username",)
+    filter_horizontal = ()
     actions = ("deactivate", "activate")
     inlines = (KeyInline,)
     readonly_fields = ("last_login", "date_joined", "more")
@@ -60,7 +61,7 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
         (_("Person"), {"fields": (("first_name", "last_name"), "email")}),
         (
             _("Rights"),
-            {"fields": (("is_active", "is_staff", "is_superuser"), "groups", "user_permissions")},
+            {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")},
         ),
         (_("Dates"), {"fields": (("last_login", "date_joined"),)}),
     )

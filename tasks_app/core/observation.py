@@ -156,6 +156,7 @@ class Pace:
 
 
 SAMPLE: Final = 1_000
+# Not clock_timestamp(), which may change within a statement: no index could be asked for it.
 _PACES = """
 SELECT generator.id, count(*),
        percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY recent.waited),
@@ -166,7 +167,7 @@ CROSS JOIN LATERAL (
            extract(epoch FROM finished_at - started_at)::float8 AS took
     FROM tasks_app_task
     WHERE generator_id = generator.id AND state = 'success'
-      AND finished_at > clock_timestamp() - interval '24 hours'
+      AND finished_at > statement_timestamp() - interval '24 hours'
     ORDER BY finished_at DESC LIMIT %(sample)s
 ) AS recent
 GROUP BY generator.id

@@ -72,7 +72,7 @@ def staff_page(
         page.goto(f"{running.url}/admin/login/?next=/admin/")
         page.locator("input[name=username]").fill("root")
         page.locator("input[name=password]").fill("root-password")
-        page.locator("button[type=submit]").first.click()
+        page.get_by_role("button", name="Log in").click()
         page.get_by_role("heading", name="Slots").wait_for()
         return page
 
@@ -172,9 +172,11 @@ def test_other_pages_complain_about_nothing(
 def test_narrow_pages_do_not_scroll_sideways(
     running: Running, history: list[Task], staff_page: Callable[..., Page]
 ) -> None:
-    page = staff_page(viewport=NARROW)
+    page = staff_page(viewport=NARROW, color_scheme="light")
     for path in ("", "tasks_app/task/", f"tasks_app/task/{history[0].pk}/change/"):
         page.goto(f"{running.url}/admin/{path}")
         page.wait_for_load_state("networkidle")
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, path
+        screenshots(page, f"admin-light-{path.count('/')}")
+        page.set_viewport_size(NARROW)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """Every page of the staff answers, asks the database a bounded number of times, by index."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from tasks_app.admin import now, searching
 from tasks_app.admin.base import Uncounted
-from tasks_app.core import outcomes, staff
+from tasks_app.core import observation, outcomes, staff
 from tasks_app.gates.connection import client as redis_client
 from tasks_app.models import Event, Flow, Generator, Task, new_id
 from tests.conftest import make_generator, make_user
@@ -63,6 +64,24 @@ def test_users_who_are_no_staff_and_strangers_are_sent_away(
     assert client.get(f"/admin/{name}/").status_code == 302
     client.force_login(bob)
     assert client.get(f"/admin/{name}/").status_code == 302
+
+
+def test_everybody_logs_in_at_the_one_place_that_counts_tries(
+    client: Client, bob: Any, root: Client
+) -> None:
+    assert client.get("/admin/login/?next=/admin/auth/user/")["Location"] == (
+        "/login?next=/admin/auth/user/"
+    )
+    assert client.get("/admin/login/?next=https://evil.example/")["Location"] == (
+        "/login?next=/admin/"
+    )
+    guess = {"username": "root", "password": "root-password"}
+    client.post("/admin/login/", guess)
+    assert client.get("/admin/").status_code == 302
+    assert root.get("/admin/login/?next=/admin/auth/user/")["Location"] == "/admin/auth/user/"
+    assert root.get("/admin/login/?next=//evil.example/")["Location"] == "/admin/"
+    client.force_login(bob)
+    assert client.get("/admin/login/?next=/admin/").status_code == 403
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -212,6 +231,17 @@ def test_lists_of_many_tasks_are_read_by_index(
         assert "Seq Scan" not in plan, (name, plan)
     assert "task_trouble_recent" in plans["failed"]
     assert "Index Cond: (generator_id = " in plans["rare generator"]
+
+
+def test_the_paces_of_a_day_do_not_read_the_month_before(
+    alice: Any, sleeper: Generator, db: None
+) -> None:
+    many(alice, sleeper, 20_000)  # all of them a month ago
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + observation._PACES, {"sample": observation.SAMPLE})
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert re.search(r"Index Cond: .*finished_at > ", plan), plan
+    assert observation.paces() == {}
 
 
 def test_counting_is_bounded(alice: Any, sleeper: Generator, monkeypatch: Any) -> None:
