@@ -96,8 +96,11 @@ def flush_use() -> None:
     redis = client()
     used = cast("dict[bytes, bytes]", redis.hgetall(keys.credentials_used()))
     for mark, moment in used.items():
-        at = datetime.fromtimestamp(float(moment), UTC)
-        ApiKey.objects.filter(digest=mark.decode()).update(last_used_at=at)
+        try:
+            at = datetime.fromtimestamp(float(moment), UTC)
+        except (ValueError, OverflowError, OSError):
+            continue  # no moment: dropped below with the others
+        ApiKey.objects.filter(digest=mark.decode("ascii", "replace")).update(last_used_at=at)
     if used:
         redis.hdel(keys.credentials_used(), *used)
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from redis import Redis
 
 from tasks_app import conf, logs
@@ -54,9 +54,25 @@ def _run(claim: Claim, redis: Redis, started: Started) -> None:
     with Heartbeat(claim, progress, redis):
         ending = _attempted(claim, progress, stored)
         # Still inside the heartbeat: the attempt must not be lost while the database is away.
-        if not durably(ending, within=_PATIENCE):
+        if not _ended(claim, ending):
             store.discard(stored)
     logger.info("task %s: attempt %s ended", claim.task.pk, claim.attempt.number)
+
+
+def _ended(claim: Claim, ending: Callable[[], bool]) -> bool:
+    """Write the ending, and return whether it names the stored files.
+
+    An ending that cannot be written, for a reason of its own, is a failure of the attempt: left
+    alone, the attempt would hold its slot for a lease, be lost, and be made again.
+    """
+    try:
+        return durably(ending, within=_PATIENCE)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        logger.exception("task %s: the ending cannot be written", claim.task.pk)
+        failure = _failure(claim, GeneratorError(ErrorCode.INTERNAL))
+        return durably(failure, within=_PATIENCE)
 
 
 def _attempted(claim: Claim, progress: Run, stored: list[Artifact]) -> Callable[[], bool]:

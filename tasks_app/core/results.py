@@ -1,5 +1,6 @@
 """Removing a result: the task stays a success, its files go, a tombstone says since when."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -38,8 +39,19 @@ def remove(task: Task, by: str) -> bool:
         Artifact.objects.filter(task_id=task.pk).update(removed_at=Now())
         record(task, EventKind.RESULT_REMOVED, task.attempt_number, {"by": by})
     queries.refresh(task.pk)
-    store.discard(Artifact.objects.filter(task_id=task.pk))
+    delete_files(list(Artifact.objects.filter(task_id=task.pk)))
     return True
+
+
+def delete_files(removed: Sequence[Artifact]) -> int:
+    """Delete the files of removed artifacts; returns of how many they are gone.
+
+    The rows say which files are still owed: what fails here, or is cut off, the sweep repeats.
+    """
+    gone = [artifact.pk for artifact in removed if store.discard([artifact])]
+    return Artifact.objects.filter(pk__in=gone, files_gone_at__isnull=True).update(
+        files_gone_at=Now()
+    )
 
 
 def own_file(artifact_id: UUID, owner_id: int) -> Artifact:

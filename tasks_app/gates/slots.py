@@ -124,7 +124,7 @@ def full_owners() -> list[int]:
     """Return owners that were at their limit within the last seconds."""
     redis = client()
     found = redis.zrangebyscore(keys.slots_full_owners(), _now(redis), "+inf")
-    return [int(owner) for owner in cast("list[bytes]", found)]
+    return [int(owner) for owner in cast("list[bytes]", found) if owner.isdigit()]
 
 
 def used(scopes: Sequence[str]) -> list[int]:
@@ -140,10 +140,15 @@ def used(scopes: Sequence[str]) -> list[int]:
 
 
 def members(scope: str) -> set[UUID]:
-    """Return the claim ids that hold a slot of the scope now."""
+    """Return the claim ids that hold a slot of the scope now; what is none is taken out."""
     redis = client()
-    found = redis.zrangebyscore(scope, _now(redis), "+inf")
-    return {UUID(member.decode()) for member in cast("list[bytes]", found)}
+    claims = set()
+    for member in cast("list[bytes]", redis.zrangebyscore(scope, _now(redis), "+inf")):
+        try:
+            claims.add(UUID(member.decode()))
+        except ValueError:
+            redis.zrem(scope, member)
+    return claims
 
 
 def _scopes(holder: Holder) -> list[str]:

@@ -1,6 +1,13 @@
 """The one error type that adapters raise; it says what the execution layer should do next."""
 
+import re
+from typing import Final
+
 from tasks_app.lifecycle import ErrorCode
+
+MAX_DETAIL: Final = 500
+"""Characters of a detail that are kept: it is stored and shown with the task."""
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 class GeneratorError(Exception):
@@ -9,13 +16,23 @@ class GeneratorError(Exception):
     ``code`` is one of the closed list in ``lifecycle.ErrorCode``; ``detail`` is shown to the
     task's owner, so it must hold no secret and no internal path; ``retryable`` says whether
     another attempt may help (the failure budget of the task decides whether there is one).
+
+    Adapters are other people's code, so both are made fit to be stored: an unknown code is
+    ``internal``, and a detail is clipped and freed of what a database refuses.
     """
 
     def __init__(self, code: ErrorCode, detail: str = "", *, retryable: bool = False) -> None:
         super().__init__(f"{code}: {detail}" if detail else str(code))
-        self.code = code
-        self.detail = detail
-        self.retryable = retryable
+        self.code = code if isinstance(code, ErrorCode) else _known(code)
+        self.detail = _UNSTORABLE.sub("", str(detail)[:MAX_DETAIL])
+        self.retryable = bool(retryable)
+
+
+def _known(code: object) -> ErrorCode:
+    try:
+        return ErrorCode(str(code))
+    except ValueError:
+        return ErrorCode.INTERNAL
 
 
 class InvalidSettings(Exception):

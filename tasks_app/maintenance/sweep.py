@@ -9,23 +9,26 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Final
+from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from redis.exceptions import RedisError
 
 from tasks_app import conf, metrics
-from tasks_app.core import outcomes
+from tasks_app.core import outcomes, results
 from tasks_app.core.clock import database_now
 from tasks_app.lifecycle import State
 from tasks_app.maintenance import due, reconcile, tallies
 from tasks_app.maintenance.report import Report
-from tasks_app.models import Attempt, Task
+from tasks_app.models import Artifact, Attempt, Task
 
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 500
 """Rows one step looks at in one pass; the next pass goes on."""
+_REMOVAL_SECONDS: Final = 60.0
 _MAX_SECONDS: Final = 50.0
 """A pass that cron starts every minute ends before the next one begins."""
 
@@ -60,6 +63,26 @@ def _run(name: str, step: "Step", report: Report, dry_run: bool) -> None:
         logger.warning("sweep step %s failed: %s", name, error)
         report.troubles.append(f"{name}: {error}")
         connection.close_if_unusable_or_obsolete()
+    except Exception as error:
+        logger.exception("sweep step %s failed", name)
+        report.troubles.append(f"{name}: {type(error).__name__}: {error}")
+
+
+def _repair(
+    kind: str, task_id: UUID, action: Callable[[], object], report: Report, dry_run: bool
+) -> None:
+    """Carry one repair out; one that fails is told with its task, and the next goes on.
+
+    An action that returns False says that there was nothing to do any more.
+    """
+    try:
+        if dry_run or action() is not False:
+            report.add(kind)
+    except (RedisError, OperationalError, InterfaceError):
+        raise  # away: the same would happen to all the others
+    except Exception as error:
+        logger.exception("task %s: %s: cannot be repaired", task_id, kind)
+        report.troubles.append(f"{kind}: task {task_id}: {type(error).__name__}")
 
 
 def time_out_running(report: Report, dry_run: bool) -> None:
@@ -76,8 +99,7 @@ def time_out_waiting(report: Report, dry_run: bool) -> None:
 
 def _time_out(late: list[Task], kind: str, report: Report, dry_run: bool) -> None:
     for task in late:
-        if dry_run or outcomes.timed_out(task):
-            report.add(kind)
+        _repair(kind, task.pk, partial(outcomes.timed_out, task), report, dry_run)
 
 
 def recover_lost(report: Report, dry_run: bool) -> None:
@@ -94,9 +116,8 @@ def recover_lost(report: Report, dry_run: bool) -> None:
         ended_at__isnull=True, revoked_at__isnull=True, remote=False, heartbeat_at__lte=silent
     )
     for attempt in lost.order_by("started_at")[:BATCH]:
-        if not dry_run:
-            outcomes.lost(attempt)
-        report.add("worker lost")
+        action = partial(outcomes.lost, attempt)
+        _repair("worker lost", attempt.task_id, action, report, dry_run)
 
 
 def end_silent_revoked(report: Report, dry_run: bool) -> None:
@@ -110,9 +131,23 @@ def end_silent_revoked(report: Report, dry_run: bool) -> None:
         ended_at__isnull=True, revoked_at__lte=silent
     )
     for attempt in stuck.order_by("started_at")[:BATCH]:
-        if not dry_run:
-            outcomes.stopped(attempt)
-        report.add("stopped after grace")
+        action = partial(outcomes.stopped, attempt)
+        _repair("stopped after grace", attempt.task_id, action, report, dry_run)
+
+
+def delete_owed_files(report: Report, dry_run: bool) -> None:
+    """Files of removed results that could not be deleted then, or whose deletion was cut off.
+
+    The ones of this very minute are left to whoever is removing them.
+    """
+    before = database_now() - timedelta(seconds=_REMOVAL_SECONDS)
+    owed = Artifact.objects.filter(removed_at__lte=before, files_gone_at__isnull=True)
+    found = list(owed.order_by("removed_at")[:BATCH])
+    gone = len(found) if dry_run else results.delete_files(found)
+    if gone:
+        report.add("files deleted", gone)
+    if gone < len(found):
+        report.troubles.append(f"files: {len(found) - gone} removed results cannot be deleted")
 
 
 def database_age() -> float:
@@ -134,4 +169,5 @@ STEPS: Final[tuple[tuple[str, Step], ...]] = (
     ("slots", reconcile.slot_sets),
     ("bells", due.ring_where_work_waits),
     ("totals", tallies.fold),
+    ("files", delete_owed_files),
 )

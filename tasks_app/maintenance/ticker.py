@@ -62,12 +62,15 @@ def tick_until(stop: threading.Event) -> None:
 
 
 def do(chore: Chore) -> None:
-    """Do one chore; an absent Redis or database is logged."""
+    """Do one chore. Whatever goes wrong is logged: the other chores must be done all the same."""
     try:
         close_old_connections()
         chore.action()
     except (RedisError, DatabaseError, InterfaceError) as error:
         logger.warning("%s: %s", chore.name, error)
+        connection.close()
+    except Exception:
+        logger.exception("%s failed", chore.name)
         connection.close()
 
 

@@ -26,6 +26,8 @@ class Artifact(models.Model):
     seed = models.BigIntegerField(_("seed"), null=True, blank=True)
     created_at = models.DateTimeField(_("created"))
     removed_at = models.DateTimeField(_("removed"), null=True, blank=True)
+    # Set once the files of a removed artifact are deleted; until then the sweep owes them that.
+    files_gone_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = _("artifact")
@@ -36,6 +38,13 @@ class Artifact(models.Model):
             models.CheckConstraint(
                 condition=models.Q(width__gte=1, height__gte=1, bytes__gte=1),
                 name="artifact_not_empty",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("removed_at",),
+                condition=models.Q(removed_at__isnull=False, files_gone_at__isnull=True),
+                name="artifact_files_owed",
             ),
         )
 

@@ -46,16 +46,14 @@ def save(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact
     """
     checked = _checked(output)
     folder = f"{task_id.hex[:6]}/{task_id}"
-    extension = EXTENSIONS[output.media_type]
+    name = f"{folder}/{attempt}-{position}"
     small = thumbnail(checked.poster)
+    key = _stored(f"{name}.{EXTENSIONS[output.media_type]}", output.content)
     try:
-        key = storage().save(f"{folder}/{attempt}-{position}.{extension}", _file(output.content))
-        small_key = storage().save(f"{folder}/{attempt}-{position}-small.webp", _file(small))
-    except OSError as error:
-        logger.error("task %s: the storage refused a result: %s", task_id, error)
-        raise GeneratorError(
-            ErrorCode.INTERNAL, "The result could not be stored.", retryable=True
-        ) from error
+        small_key = _stored(f"{name}-small.webp", small)
+    except GeneratorError:
+        _deleted(key)
+        raise
     return Artifact(
         id=new_id(),
         task_id=task_id,
@@ -73,20 +71,39 @@ def save(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact
     )
 
 
-def discard(artifacts: Iterable[Artifact]) -> None:
-    """Delete files that no row will name (or whose row says removed); errors are logged."""
-    for artifact in artifacts:
-        for key in (artifact.storage_key, artifact.thumbnail_key):
-            try:
-                storage().delete(key)
-            except OSError as error:
-                logger.warning("could not delete %s: %s", key, error)
+def discard(artifacts: Iterable[Artifact]) -> bool:
+    """Delete files that no row will name (or whose row says removed).
+
+    Returns whether all of them are gone; errors are logged.
+    """
+    keys = [key for one in artifacts for key in (one.storage_key, one.thumbnail_key)]
+    return all(_deleted(key) for key in keys)
+
+
+def _stored(name: str, content: bytes) -> str:
+    try:
+        return storage().save(name, ContentFile(content))
+    except OSError as error:
+        logger.error("the storage refused %s: %s", name, error)
+        detail = "The result could not be stored."
+        raise GeneratorError(ErrorCode.INTERNAL, detail, retryable=True) from error
+
+
+def _deleted(key: str) -> bool:
+    try:
+        storage().delete(key)
+    except OSError as error:
+        logger.warning("could not delete %s: %s", key, error)
+        return False
+    return True
 
 
 def _checked(output: Output) -> Checked:
     """Return what the file is, or raise ``GeneratorError``."""
     if output.media_type not in EXTENSIONS:
         raise unusable(f"{output.media_type} is not a type that can be stored.")
+    if output.seed is not None and not _is_seed(output.seed):
+        raise unusable("The seed is not a whole number of 64 bits.")
     if not 0 < len(output.content) <= conf.get().max_artifact_bytes:
         raise unusable("The file is empty or too large.")
     if output.media_type == video.MEDIA_TYPE:
@@ -94,5 +111,5 @@ def _checked(output: Output) -> Checked:
     return pictures.check(output.content, output.media_type)
 
 
-def _file(content: bytes) -> ContentFile[bytes]:
-    return ContentFile(content)
+def _is_seed(seed: object) -> bool:
+    return type(seed) is int and -(2**63) <= seed < 2**63
