@@ -1,5 +1,6 @@
 """Files: stable artifact URLs that check the owner, and the short-lived links behind them."""
 
+import logging
 from uuid import UUID
 
 from django.core.files import File
@@ -12,11 +13,14 @@ from rest_framework.views import APIView
 from tasks_app import conf
 from tasks_app.api import problems, ranges, wishes
 from tasks_app.api.methods import read_only
+from tasks_app.api.middleware import request_id
 from tasks_app.api.users import user_id
 from tasks_app.core import results
 from tasks_app.models import Artifact
 from tasks_app.results import links, store
 from tasks_app.results.links import Link
+
+logger = logging.getLogger(__name__)
 
 
 class ArtifactFile(APIView):
@@ -58,6 +62,10 @@ def linked_file(request: HttpRequest, token: str) -> HttpResponseBase:
         response = _content(key, request)
     except FileNotFoundError:
         return problems.response(410, "result_expired", "This file is gone.", request)
+    except OSError as error:  # such as a folder of results that is closed to this process
+        logger.error("request %s: %s", request_id(request), error)
+        detail = "The file cannot be read at the moment."
+        return problems.response(503, "unavailable", detail, request, **{"Retry-After": "5"})
     except ranges.Unsatisfiable:
         detail = "The file has no such range of bytes."
         size = f"bytes */{store.storage().size(key)}"
@@ -109,6 +117,8 @@ class _Part:
 
     def __init__(self, file: File[bytes], left: int) -> None:
         self._file, self._left = file, left
+        # A server that sends files by itself needs no more than these.
+        self.name, self.span = file.name, (file.tell(), left)
 
     def read(self, size: int) -> bytes:
         """Return up to ``size`` bytes; none at the end of the part."""

@@ -1,5 +1,6 @@
 """Files behind signed links: parts of them, as players ask."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,3 +93,14 @@ def test_a_video_is_stored_with_its_length_and_a_poster(
     assert answer["Content-Disposition"].endswith('.mp4"')
     answer, poster = fetch(f"/files/{links.sign(Link(stored.pk, True, False))}")
     assert (answer["Content-Type"], poster[8:12]) == ("image/webp", b"WEBP")
+
+
+def test_a_file_that_cannot_be_read_is_503(link: str) -> None:
+    path = Path(store.storage().path(Artifact.objects.get().storage_key))
+    path.unlink()
+    path.mkdir()
+    answer = Caller().get(link)
+    problem(answer, 503, "unavailable")
+    assert int(answer["Retry-After"]) >= 1
+    path.rmdir()
+    problem(Caller().get(link), 410, "result_expired")
