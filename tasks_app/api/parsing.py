@@ -14,6 +14,12 @@ from rest_framework.parsers import BaseParser
 from tasks_app.core.errors import BadRequest, FieldError, Invalid, Refusal
 
 MAX_DEPTH: Final = 32
+MAX_VALUES: Final = 10_000
+"""Values in a whole body. Two million of them fit into 4 MiB, and Python walks for seconds."""
+
+MAX_NAMES: Final = 1_000
+"""Names in one object; each that is unknown is an error of its own in the answer."""
+
 MAX_NUMBER: Final = 2.0**63
 """PostgreSQL would return a larger one as an integer that JSON writers refuse.
 
@@ -75,31 +81,45 @@ def parse(raw: bytes) -> Any:
 
 
 def check(value: Any) -> None:
-    """Refuse what cannot be stored, naming the field."""
-    _check(value, [])
+    """Refuse what cannot be stored, and what takes too long to look through, naming the field."""
+    _Check().value(value, [])
 
 
-def _check(value: Any, path: Path) -> None:
-    """Descend by at most ``MAX_DEPTH`` calls; the path is only spelled out for a refusal."""
-    if isinstance(value, str):
-        _check_text(value, path)
-    elif isinstance(value, (int, float)):
-        if not -MAX_NUMBER < value < MAX_NUMBER:
-            raise _invalid(path, "Give a number within 64 bits.", "number_too_large")
-    elif isinstance(value, (dict, list)):
-        if len(path) >= MAX_DEPTH:
-            raise _too_deep(path)
-        _check_inside(value, path)
+class _Check:
+    """One walk through a body, which ends after ``MAX_VALUES`` whatever was sent."""
 
+    def __init__(self) -> None:
+        self._left = MAX_VALUES
 
-def _check_inside(value: dict[str, Any] | list[Any], path: Path) -> None:
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    for name, inner in pairs:
-        if isinstance(name, str):
-            _check_text(name, path)
-        path.append(name)
-        _check(inner, path)
-        path.pop()
+    def value(self, value: Any, path: Path) -> None:
+        """Descend by at most ``MAX_DEPTH`` calls; the path is only spelled out for a refusal."""
+        if isinstance(value, str):
+            _check_text(value, path)
+        elif isinstance(value, (int, float)):
+            if not -MAX_NUMBER < value < MAX_NUMBER:
+                raise _invalid(path, "Give a number within 64 bits.", "number_too_large")
+        elif isinstance(value, (dict, list)):
+            if len(path) >= MAX_DEPTH:
+                raise _too_deep(path)
+            self._count(value, path)
+            self._inside(value, path)
+
+    def _count(self, value: dict[str, Any] | list[Any], path: Path) -> None:
+        """Count what is inside before any of it is looked at."""
+        if isinstance(value, dict) and len(value) > MAX_NAMES:
+            raise _too_many(path, f"Give at most {MAX_NAMES} names in an object.")
+        self._left -= len(value)
+        if self._left < 0:
+            raise _too_many(path, f"Give at most {MAX_VALUES} values in a body.")
+
+    def _inside(self, value: dict[str, Any] | list[Any], path: Path) -> None:
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in pairs:
+            if isinstance(name, str):
+                _check_text(name, path)
+            path.append(name)
+            self.value(inner, path)
+            path.pop()
 
 
 def _check_text(text: str, path: Path) -> None:
@@ -110,6 +130,10 @@ def _check_text(text: str, path: Path) -> None:
 def _too_deep(path: Path) -> Invalid:
     # The first parts of the pointer name the field; all of it would be as deep as the body.
     return _invalid(path[:3], f"Nested deeper than {MAX_DEPTH} levels.", "too_deep")
+
+
+def _too_many(path: Path, detail: str) -> Invalid:
+    return _invalid(path[:2], detail, "too_many_values")
 
 
 def _invalid(path: Path, detail: str, code: str) -> Invalid:
