@@ -165,7 +165,8 @@ def update() -> None:
 
 
 def _strings(message: Message) -> tuple[str, ...]:
-    return message.string if isinstance(message.string, tuple) else (message.string,)
+    found: Any = message.string
+    return found if isinstance(found, tuple) else (found,)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The account: limits and their use, and the password."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import PasswordChangeForm
@@ -40,7 +38,7 @@ class ChangePassword(PasswordChangeView):
     template_name = "web/password.html"
     success_url = reverse_lazy("web:account")
 
-    def form_valid(self, form: "PasswordChangeForm[Any]") -> HttpResponse:
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Change it, and say so on the next page."""
         answer = super().form_valid(form)
         messages.success(

@@ -25,6 +25,7 @@ class NewKey(forms.Form):
 @login_required
 def keys(request: HttpRequest) -> HttpResponse:
     """List the keys; make one. Its secret is in the answer to that one request and nowhere else."""
+    assert request.user.is_authenticated
     made, secret = None, ""
     error = ""
     if request.method == "POST":

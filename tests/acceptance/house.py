@@ -7,7 +7,7 @@ this thread, and Django's ORM refuses to work beside one. After that the tests a
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,10 @@ from tests.conftest import make_generator, make_user
 from tests.history import fill
 from tests.processes import Service, eventually
 
+PEOPLE = ("ada", "bob", "cleo", "dora", "finn")
+GUESTS = tuple(f"guest{number}" for number in range(1, 13))
+"""Users without any task, one for each test that wants to begin with nothing."""
+
 OLDER = 60
 PICTURES = (
     ("A lighthouse in a storm at dusk", 2),
@@ -37,6 +41,7 @@ class House:
 
     service: Service
     keys: dict[str, str]
+    guests: Iterator[str] = field(default_factory=lambda: iter(GUESTS))
 
     @property
     def url(self) -> str:
@@ -81,9 +86,10 @@ def opened(folder: Path) -> Iterator[House]:
     """Start a service, let ada make pictures, and leave nothing behind."""
     ensure_sketch()
     sleeper = make_generator("sleeper")
-    make_generator("broken", "broken", failure_budget=2)
+    make_generator("broken", "broken", failure_budget=1)
+    make_generator("closed", paused=True)
     keys = {}
-    for name in ("ada", "bob", "cleo", "dora", "finn"):
+    for name in (*PEOPLE, *GUESTS):
         user = make_user(name)
         keys[name] = credentials.create(user, "test")[1]
         if name == "ada":
@@ -94,7 +100,7 @@ def opened(folder: Path) -> Iterator[House]:
         service.web()
         service.workers(1)
         service.ticker()
-        size = {"width": 256, "height": 256, "detail": "draft"}
+        size: dict[str, Any] = {"width": 256, "height": 256, "detail": "draft"}
         made = [house.make(prompt, generator="sketch", n=n, **size) for prompt, n in PICTURES]
         for task_id in made:
             assert house.ended(task_id)["status"] == "success"

@@ -1,7 +1,6 @@
 """The pages in a real browser, against a real server, worker and ticker.
 
-What the database must hold is made before the browser starts: Playwright runs an event loop in
-this thread, and Django's ORM refuses to work beside one. After that the tests ask the API.
+The service and the browser are those of the module (``house``); each test is another guest.
 """
 
 import json
@@ -14,11 +13,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
 
-from tests.acceptance.browser import Complaints, chromium, log_in, new_context, screenshots
+from tests.acceptance.browser import Complaints, log_in, new_context, screenshots
 from tests.acceptance.conftest import Running
-from tests.conftest import make_generator, make_user
+from tests.acceptance.house import House
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.django_db]
 
 expect.set_options(timeout=20_000)
 
@@ -70,21 +69,20 @@ class Studio:
 
 
 @pytest.fixture
-def studio(running: Running) -> Iterator[Studio]:
-    """Return the studio of a service that has a slow generator, too."""
-    make_generator("sleeper")
-    make_generator("broken", "broken", failure_budget=1)
-    make_generator("closed", paused=True)
-    make_user("eve")
-    with chromium() as browser:
-        page = new_context(browser).new_page()
-        complaints = Complaints()
-        complaints.watch(page)
-        log_in(page, running.url, running.user, running.password)
-        one = Studio(running, browser, page, complaints)
-        page.on("request", one.note)
-        yield one
-        assert complaints.lines == []
+def studio(house: House, browser: Browser) -> Iterator[Studio]:
+    """Return the studio of somebody who has not made anything yet."""
+    name = next(house.guests)
+    running = Running(house.url, name, f"{name}-password", house.keys[name], None, house.service)
+    context = new_context(browser)
+    page = context.new_page()
+    complaints = Complaints()
+    complaints.watch(page)
+    log_in(page, running.url, running.user, running.password)
+    one = Studio(running, browser, page, complaints)
+    page.on("request", one.note)
+    yield one
+    assert complaints.lines == []
+    context.close()
 
 
 def test_from_the_login_to_a_picture_and_its_end(studio: Studio) -> None:
@@ -211,7 +209,7 @@ def test_why_it_waits_and_what_went_wrong_is_said(studio: Studio) -> None:
     studio.develop.click()
     failed = studio.card("never works")
     expect(failed).to_have_attribute("data-state", "failed")
-    expect(failed).to_contain_text("Trying again may help")
+    expect(failed).to_contain_text("Try again; if it happens again")
     expect(failed).not_to_contain_text("a secret detail")
     screenshots(studio.page, "failed")
     studio.page.goto(f"{studio.running.url}/tasks/{studio.tasks()[0]['task_id']}")
@@ -282,7 +280,8 @@ def _check_pauses(page: Page) -> None:
     for options, low, high in PAUSES:
         seconds = page.evaluate(
             """async (options) => {
-              const { delay } = await import(document.querySelector("script[type=module]").src.replace("studio.js", "poller.js"));
+              const { src } = document.querySelector("script[type=module]");
+              const { delay } = await import(src.replace("studio.js", "poller.js"));
               const chances = [() => 0, () => 0.999999, Math.random];
               return chances.map((random) => delay({ ...options, random }));
             }""",
@@ -341,7 +340,7 @@ def test_pages_fit_small_screens_and_keep_the_chosen_light(studio: Studio) -> No
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == light
 
 
-def test_hostile_prompts_are_words_and_eve_gets_404(studio: Studio) -> None:
+def test_hostile_prompts_are_words_and_bob_gets_404(studio: Studio) -> None:
     page = studio.page
     prompt = "<img src=x onerror=alert(1)></script><b>bold</b> {{ 7*7 }}"
     page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
@@ -357,7 +356,7 @@ def test_hostile_prompts_are_words_and_eve_gets_404(studio: Studio) -> None:
 
     address = page.url
     other = new_context(studio.browser).new_page()
-    log_in(other, studio.running.url, "eve", "eve-password")
+    log_in(other, studio.running.url, "bob", "bob-password")
     answer = other.goto(address)
     assert answer is not None
     assert answer.status == 404

@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connections
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.acceptance.browser import NARROW, chromium, new_context, screenshots
-from tests.acceptance.house import OLDER, PICTURES, House, Reader, opened
+from tests.acceptance.browser import NARROW, new_context, screenshots
+from tests.acceptance.house import OLDER, PICTURES, House, Reader
 from tests.acceptance.house import reader as new_reader
 
 # The mark makes the test database; what the tests see was committed before they began.
@@ -20,29 +18,6 @@ expect.set_options(timeout=20_000)
 
 ALL = OLDER + len(PICTURES)
 BOTH = pytest.mark.parametrize("language", ["en", "zh"])
-
-
-@pytest.fixture(scope="module")
-def house(
-    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[House]:
-    """Return the service of this module."""
-    folder: Path = tmp_path_factory.mktemp("house")
-    with django_db_blocker.unblock(), opened(folder) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def browser(house: House) -> Iterator[Browser]:
-    """Return the browser of this module.
-
-    Django sees Playwright's event loop around the tests and refuses to open and close their
-    (empty) transactions beside it; nothing here is concurrent.
-    """
-    with pytest.MonkeyPatch.context() as patch, chromium() as one:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        yield one
-        connections.close_all()  # those that Django opened beside the loop are known only here
 
 
 @pytest.fixture

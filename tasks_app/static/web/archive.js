@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { announce, el, fill, icon, say } from "./dom.js";
 import { tile } from "./gallery.js";
 import { day, format, gettext, moment } from "./i18n.js";
-import { ended, isNews, showsNews } from "./notices.js";
+import { ended, showsNews } from "./notices.js";
 import { data } from "./page.js";
 import { watch } from "./watch.js";
 import { isLive } from "./words.js";
@@ -18,12 +18,6 @@ const MOST_PAGES = 20; // that are drawn again after going back
 let cursor = shown.next_cursor;
 let pages = 1;
 
-function draw(task) {
-  const item = tile(task);
-  item.dataset.news = String(isNews(task));
-  return item;
-}
-
 // Appends tasks, older than all that are there, under their days.
 function append(found) {
   for (const task of found) {
@@ -34,7 +28,7 @@ function append(found) {
       list.append(el("li", { class: "day" }, el("h2", {}, name)));
     }
     tasks.set(task.task_id, task);
-    list.append(draw(task));
+    list.append(tile(task));
   }
 }
 
@@ -44,7 +38,7 @@ function update(task) {
   if (before?.status === task.status) return;
   const old = list.querySelector(`[data-task="${CSS.escape(task.task_id)}"]`);
   const focused = old?.contains(document.activeElement);
-  const fresh = draw(task);
+  const fresh = tile(task);
   old?.replaceWith(fresh);
   if (focused) fresh.querySelector("a").focus({ preventScroll: true });
   if (!isLive(task)) ended(task);

@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { button, el, fill, icon } from "./dom.js";
 import { ago, format, gettext, number } from "./i18n.js";
+import { isNews } from "./notices.js";
 import { now, taskPage } from "./page.js";
 import { isFilm, picture, playOnHover, tombstone } from "./prints.js";
 import { isCanceled, isGone, promptOf, stateIcon, stateWord } from "./words.js";
@@ -18,13 +19,13 @@ export function tile(task) {
   const box = el("div", { class: "box", data: { cells: Math.max(1, artifacts.length) } }, shown);
   const film = artifacts.find(isFilm);
   if (film) box.append(el("span", { class: "length" }, format(gettext("{seconds} s"), { seconds: number(Math.round(film.duration_seconds)) })));
-  const item = el("li", { class: "tile", data: { task: task.task_id, state: isCanceled(task) ? "canceled" : isGone(task) ? "gone" : task.status } },
+  const item = el("li", { class: "tile", data: { task: task.task_id, state: isCanceled(task) ? "canceled" : isGone(task) ? "gone" : task.status, news: String(isNews(task)) } },
     el("a", { href: taskPage(task.task_id) },
       box,
       el("div", { class: "caption" },
         el("span", { class: "snippet", title: promptOf(task) }, promptOf(task)),
         el("span", { class: "badge" }, icon(stateIcon(task)), el("span", {}, stateWord(task)),
-          el("time", { datetime: task.finished_at }, ago(task.finished_at, now()))))));
+          el("time", { datetime: task.finished_at ?? task.created_at }, ago(task.finished_at ?? task.created_at, now()))))));
   if (film) playOnHover(item.firstElementChild, box, film);
   return item;
 }
