@@ -64,3 +64,10 @@ def test_without_redis_logins_go_on(
     for _ in range(throttle.TRIES + 1):
         attempt(client)
     assert attempt(client, "alice-password").status_code == 302
+
+
+def test_without_a_proxy_nobody_chooses_an_address(client: Client, alice: Any) -> None:
+    """What a caller writes into headers counts only where a proxy overwrites it."""
+    for number in range(throttle.TRIES):
+        attempt(client, headers={"X-Real-IP": f"192.0.2.{number}", "X-Forwarded-For": "192.0.2.9"})
+    assert attempt(client, headers={"X-Real-IP": "192.0.2.99"}).status_code == 429
