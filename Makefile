@@ -4,6 +4,7 @@
 # make lint   the part of it that runs nothing
 # make words  bring the catalogues of sentences up to date (translating them is for a human)
 # make lock   write requirements/*.txt anew from pyproject.toml (LOCK_ARGS=--upgrade)
+# make screenshots  the README's pictures, from the running product
 # make clean  remove .venv and caches; DATA stays
 #
 # PYTHON=... chooses the Python that makes .venv; by default the first that is new enough.
@@ -71,6 +72,9 @@ lock: dev
 # The header of the files names `make lock` rather than the command with its local options.
 LOCK_FLAGS := --quiet --universal --generate-hashes --python-version 3.11 \
   --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+screenshots: dev
+	$(VENV)/python docs/screenshots.py
 
 base dev:
 	@$(FIND_PYTHON); exec "$$python" -I aigc_site/embedded/installation.py $@
