@@ -73,6 +73,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "tasks_app.api.middleware.RequestIdMiddleware",
     "tasks_app.web.security.ContentSecurityPolicyMiddleware",
+    "tasks_app.api.threshold.ThresholdMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -117,6 +118,7 @@ AUTH_PASSWORD_VALIDATORS = [
 # A body above this is 413. It leaves room for a validation answer that names the field that
 # is too long, rather than a bare "too large", up to a few megabytes.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+FILE_UPLOAD_HANDLERS = ["tasks_app.api.threshold.NoFiles"]
 
 # --- databases -----------------------------------------------------------------------------
 DATABASES: dict[str, dict[str, Any]] = {

@@ -1,14 +1,15 @@
-"""The WSGI entry point; `manage.py web` serves it with granian."""
+"""The WSGI entry point; `manage.py web` serves it with granian (see ``serving``)."""
 
 import os
 
 from django.core.wsgi import get_wsgi_application
 
+from aigc_site.bodies import measured
 from aigc_site.chunked import bounded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "aigc_site.settings")
 
-application = bounded(get_wsgi_application())
+application = measured(bounded(get_wsgi_application()))
 
 
 def _count() -> None:
