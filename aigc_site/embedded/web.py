@@ -13,9 +13,13 @@ import threading
 import time
 
 from aigc_site.embedded.trampoline import die_with_parent
-from aigc_site.wsgi import application
+from aigc_site.serving import Serving
+from aigc_site.wsgi import application as site
 
 __all__ = ["application"]
+
+# Set by `manage.py web --threads`.
+application = Serving(site, int(os.environ.get("DARKROOM_WEB_THREADS", "4")))
 
 _LOOK_EVERY = 1.0  # seconds, where the kernel does not tell
 

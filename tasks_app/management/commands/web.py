@@ -4,6 +4,7 @@ The command becomes granian (exec), so that a supervisor's signals reach it dire
 """
 
 import os
+import resource
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -13,6 +14,8 @@ from django.core.management.base import BaseCommand, CommandError
 # Seconds that granian waits for a worker that was told to stop. It must be set: a SIGTERM in
 # the first moments of a worker is lost, and granian would wait for ever.
 KILL_TIMEOUT = 5
+
+_FILES = 8192
 
 
 class Command(BaseCommand):
@@ -36,23 +39,30 @@ class Command(BaseCommand):
         for name in ("workers", "threads"):
             if not 1 <= options[name] <= 256:
                 raise CommandError(f"--{name} is {options[name]}: set it to 1 to 256.")
-        arguments = granian_arguments(
-            options["host"], options["port"], options["workers"], options["threads"]
-        )
+        arguments = granian_arguments(options["host"], options["port"], options["workers"])
+        os.environ["DARKROOM_WEB_THREADS"] = str(options["threads"])
+        _allow_files()
         self.stdout.flush()
         os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - no shell wanted
 
 
-def granian_arguments(host: str, port: int, workers: int, threads: int) -> list[str]:
+def _allow_files() -> None:
+    """A connection is a file, and so is what is sent on it: many systems begin with 1024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def granian_arguments(host: str, port: int, workers: int) -> list[str]:
     """The arguments of Python that run granian."""
     options = {
-        "--interface": "wsgi",
+        # Not WSGI, whose threads wait for the network of callers: see aigc_site.serving.
+        "--interface": "rsgi",
         "--http": "1",
         "--host": host,
         "--port": str(port),
         "--workers": str(workers),
-        # Granian's own default is 512 threads, and as many database connections.
-        "--blocking-threads": str(threads),
         "--workers-kill-timeout": str(KILL_TIMEOUT),
     }
     words = [word for pair in options.items() for word in pair]
