@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
+from django.forms.fields import InvalidJSONInput
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext_lazy as _
@@ -15,7 +16,7 @@ from tasks_app.admin import now
 from tasks_app.admin.base import Base
 from tasks_app.admin.dress import Select, display
 from tasks_app.core.withdrawal import withdraw
-from tasks_app.generators import registry
+from tasks_app.generators import documents, registry
 from tasks_app.generators.errors import InvalidSettings
 from tasks_app.models import Generator
 
@@ -27,6 +28,31 @@ def settings_help() -> str:
         "<p><strong>{}</strong>: {}</p>",
         ((name, registry.adapter_class(name).settings_help) for name in registry.names()),
     )
+
+
+class SettingsField(forms.JSONField):
+    """A JSON object that can be stored; nothing at all is an empty one."""
+
+    def to_python(self, value: Any) -> Any:
+        """Read the text, however it is made."""
+        if value in self.empty_values:
+            return {}
+        try:
+            found = super().to_python(value)
+            documents.check_storable(found)
+        except (RecursionError, ValueError, documents.Unusable) as error:
+            raise ValidationError(str(error)) from error
+        if not isinstance(found, dict):
+            raise ValidationError("The settings must be an object; without any, write {}.")
+        return found
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Show what cannot be read again as it was typed."""
+        try:
+            self.to_python(data)
+        except ValidationError:
+            return InvalidJSONInput(data)
+        return super().bound_data(data, initial)
 
 
 class GeneratorForm(forms.ModelForm[Generator]):
@@ -52,6 +78,7 @@ class GeneratorForm(forms.ModelForm[Generator]):
             "paused",
             "enabled",
         )
+        field_classes = {"settings": SettingsField}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -65,12 +92,15 @@ class GeneratorForm(forms.ModelForm[Generator]):
     def clean(self) -> dict[str, Any] | None:
         """Let the adapter judge its settings."""
         cleaned = super().clean() or self.cleaned_data
-        if cleaned.get("adapter") and isinstance(cleaned.get("settings"), dict):
+        if cleaned.get("adapter") and "settings" in cleaned:
             try:
                 built = registry.build(cleaned["adapter"], cleaned["settings"])
                 built.parameter_schema(cleaned["settings"])
             except (InvalidSettings, registry.UnknownAdapter) as error:
                 raise ValidationError({"settings": str(error)}) from error
+            except (Exception, SystemExit) as error:  # an operator's code may raise anything
+                text = f"{type(error).__name__}: {error}"
+                raise ValidationError({"settings": text}) from error
         return cleaned
 
 

@@ -7,8 +7,6 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from tasks_app.core import accounts, params, rates
 from tasks_app.core.clock import database_now
-from tasks_app.generators.errors import InvalidSettings
-from tasks_app.generators.registry import UnknownAdapter
 from tasks_app.lifecycle import LIVE, State
 from tasks_app.models import Generator, Task
 
@@ -21,8 +19,11 @@ def generators() -> list[dict[str, Any]]:
     for generator in Generator.objects.filter(enabled=True):
         try:
             schema = params.schema_of(generator)
-        except (UnknownAdapter, InvalidSettings) as error:
-            logger.error("generator %s is not offered: %s", generator.name, error)
+        except (Exception, SystemExit) as error:
+            # Its code is anybody's: one row must not take the page from everybody.
+            logger.error(
+                "generator %s is not offered: %s: %s", generator.name, type(error).__name__, error
+            )
             continue
         found.append(
             {

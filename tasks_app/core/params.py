@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 from tasks_app.core.errors import FieldError, Invalid
-from tasks_app.generators import registry
+from tasks_app.generators import documents, registry
 from tasks_app.generators.base import Schema
 from tasks_app.models import Generator
 
@@ -121,4 +121,4 @@ def _schema(adapter: str, settings: str) -> Schema:
 def _validator(adapter: str, settings: str) -> Draft202012Validator:
     schema = _schema(adapter, settings)
     Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
+    return documents.validator(schema)

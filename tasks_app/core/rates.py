@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from tasks_app.models import bounds
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -21,8 +23,9 @@ class Verdict:
 def conform(tat: datetime | None, now: datetime, interval: float, burst: int) -> Verdict:
     """Judge one arrival at ``now``: one per ``interval`` seconds with ``burst`` at once.
 
-    ``interval`` 0 means no limit.
+    ``interval`` 0 means no limit; one beyond a day, which no table holds, counts as a day.
     """
+    interval = min(interval, bounds.MOST_INTERVAL)
     if interval <= 0:
         return Verdict(True, now, 0.0, burst)
     base = max(tat or now, now)

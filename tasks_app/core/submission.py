@@ -23,10 +23,8 @@ from django.db import transaction
 from tasks_app import conf
 from tasks_app.core import accounts, effects, fairness, params, rates
 from tasks_app.core.clock import database_now
-from tasks_app.core.errors import FieldError, Invalid, LimitState, TooMany, Unavailable
+from tasks_app.core.errors import FieldError, Invalid, LimitState, Refusal, TooMany, Unavailable
 from tasks_app.core.transitions import record
-from tasks_app.generators.errors import InvalidSettings
-from tasks_app.generators.registry import UnknownAdapter
 from tasks_app.lifecycle import LIVE, EventKind, Priority
 from tasks_app.models import Account, Generator, IdempotencyKey, Task, new_id
 
@@ -176,8 +174,13 @@ def _offered(name: str) -> Generator:
 def _validated(generator: Generator, wish: Wish) -> dict[str, Any]:
     try:
         return params.validated(generator, wish.params)
-    except (UnknownAdapter, InvalidSettings) as error:
-        logger.error("generator %s cannot take tasks: %s", generator.name, error)
+    except Refusal:
+        raise
+    except (Exception, SystemExit) as error:
+        # Whatever its code raises, it is not the caller's fault.
+        logger.error(
+            "generator %s cannot take tasks: %s: %s", generator.name, type(error).__name__, error
+        )
         raise Unavailable(
             "This generator is not set up correctly; its operator has to repair it.",
             code="generator_unavailable",

@@ -5,7 +5,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
+from tasks_app.generators import documents
 from tasks_app.generators.base import Adapter
+from tasks_app.generators.errors import InvalidSettings
 
 _ADAPTERS: Final[Mapping[str, str]] = {
     "python": "tasks_app.generators.python.adapter:PythonAdapter",
@@ -41,5 +43,11 @@ def build(name: str, settings: Mapping[str, Any]) -> Adapter:
     Raises ``UnknownAdapter``, or ``errors.InvalidSettings`` when the settings do not fit.
     """
     adapter = adapter_class(name)()
+    if not isinstance(settings, Mapping):  # a column holds any JSON, whatever the types say
+        raise InvalidSettings("The settings must be an object; without any, write {}.")
+    try:
+        documents.check_storable(settings)
+    except documents.Unusable as error:
+        raise InvalidSettings(f"The settings cannot be used. {error}") from error
     adapter.check_settings(settings)
     return adapter

@@ -1,10 +1,11 @@
 """Generators: the named offerings that users choose."""
 
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from tasks_app.models import bounds
 from tasks_app.models.ids import new_id
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,62}$"
@@ -32,21 +33,25 @@ class Generator(models.Model):
         _("pool"), max_length=63, default="default", validators=[_name_validator]
     )
     max_running = models.PositiveIntegerField(
-        _("running at once"), default=5, validators=[MinValueValidator(1)]
+        _("running at once"),
+        default=5,
+        validators=[MinValueValidator(1), MaxValueValidator(bounds.MOST_RUNNING)],
     )
     timeout_seconds = models.FloatField(
-        _("timeout in seconds"), default=900, validators=[MinValueValidator(1)]
+        _("timeout in seconds"),
+        default=900,
+        validators=[MinValueValidator(1), MaxValueValidator(bounds.MOST_TIMEOUT)],
     )
     expected_seconds = models.FloatField(
         _("expected seconds"),
         default=10,
-        validators=[MinValueValidator(0.01)],
+        validators=[MinValueValidator(0.01), MaxValueValidator(bounds.MOST_EXPECTED)],
         help_text=_("A first guess at the length of a generation, until there is history."),
     )
     failure_budget = models.PositiveIntegerField(
         _("failure budget"),
         default=3,
-        validators=[MinValueValidator(1)],
+        validators=[MinValueValidator(1), MaxValueValidator(bounds.MOST_FAILURES)],
         help_text=_("Attempts that may be lost or fail in a retryable way before the task fails."),
     )
     fallback = models.ForeignKey(
@@ -77,6 +82,13 @@ class Generator(models.Model):
                 & Q(expected_seconds__gt=0)
                 & Q(failure_budget__gte=1),
                 name="generator_numbers_positive",
+            ),
+            models.CheckConstraint(
+                condition=Q(max_running__lte=bounds.MOST_RUNNING)
+                & Q(timeout_seconds__lte=bounds.MOST_TIMEOUT)
+                & Q(expected_seconds__lte=bounds.MOST_EXPECTED)
+                & Q(failure_budget__lte=bounds.MOST_FAILURES),
+                name="generator_numbers_bounded",
             ),
         )
 

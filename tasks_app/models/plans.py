@@ -1,12 +1,19 @@
 """Plans (named sets of limits) and accounts (a user's plan and what differs for that user)."""
 
 from django.conf import settings
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from tasks_app.models import bounds
 from tasks_app.models.ids import new_id
+
+_OPEN = [MaxValueValidator(bounds.MOST_OPEN)]
+_RUNNING = [MaxValueValidator(bounds.MOST_RUNNING)]
+_INTERVAL = [MinValueValidator(0), MaxValueValidator(bounds.MOST_INTERVAL)]
+_BURST = [MinValueValidator(1), MaxValueValidator(bounds.MOST_BURST)]
+_WEIGHT = [MinValueValidator(bounds.LEAST_WEIGHT), MaxValueValidator(bounds.MOST_WEIGHT)]
 
 
 class Plan(models.Model):
@@ -16,24 +23,33 @@ class Plan(models.Model):
     name = models.CharField(_("name"), max_length=64, unique=True)
     is_default = models.BooleanField(_("default for new users"), default=False)
     max_open = models.PositiveIntegerField(
-        _("open tasks"), default=30, help_text=_("Pending and running tasks a user may have.")
+        _("open tasks"),
+        default=30,
+        validators=_OPEN,
+        help_text=_("Pending and running tasks a user may have."),
     )
     max_running = models.PositiveIntegerField(
-        _("running tasks"), default=3, help_text=_("Tasks of a user that run at the same time.")
+        _("running tasks"),
+        default=3,
+        validators=_RUNNING,
+        help_text=_("Tasks of a user that run at the same time."),
     )
     submit_interval = models.FloatField(
         _("seconds per submission"),
         default=10,
-        validators=[MinValueValidator(0)],
+        validators=_INTERVAL,
         help_text=_("Sustained rate: one submission every so many seconds. 0: no limit."),
     )
     submit_burst = models.PositiveIntegerField(
-        _("burst"), default=3, help_text=_("Submissions allowed at once after a pause.")
+        _("burst"),
+        default=3,
+        validators=_BURST,
+        help_text=_("Submissions allowed at once after a pause."),
     )
     weight = models.FloatField(
         _("weight"),
         default=1,
-        validators=[MinValueValidator(0.01)],
+        validators=_WEIGHT,
         help_text=_("Share of the workers relative to other users; 2 gets twice as much as 1."),
     )
 
@@ -50,6 +66,7 @@ class Plan(models.Model):
                 condition=Q(submit_interval__gte=0) & Q(submit_burst__gte=1),
                 name="plan_submit_rate_sane",
             ),
+            models.CheckConstraint(condition=bounds.limits(), name="plan_limits_bounded"),
         )
 
     def __str__(self) -> str:
@@ -69,15 +86,15 @@ class Account(models.Model):
     plan = models.ForeignKey(
         Plan, on_delete=models.PROTECT, related_name="accounts", verbose_name=_("plan")
     )
-    max_open = models.PositiveIntegerField(_("open tasks"), null=True, blank=True)
-    max_running = models.PositiveIntegerField(_("running tasks"), null=True, blank=True)
+    max_open = models.PositiveIntegerField(_("open tasks"), null=True, blank=True, validators=_OPEN)
+    max_running = models.PositiveIntegerField(
+        _("running tasks"), null=True, blank=True, validators=_RUNNING
+    )
     submit_interval = models.FloatField(
-        _("seconds per submission"), null=True, blank=True, validators=[MinValueValidator(0)]
+        _("seconds per submission"), null=True, blank=True, validators=_INTERVAL
     )
-    submit_burst = models.PositiveIntegerField(_("burst"), null=True, blank=True)
-    weight = models.FloatField(
-        _("weight"), null=True, blank=True, validators=[MinValueValidator(0.01)]
-    )
+    submit_burst = models.PositiveIntegerField(_("burst"), null=True, blank=True, validators=_BURST)
+    weight = models.FloatField(_("weight"), null=True, blank=True, validators=_WEIGHT)
     # Theoretical arrival time of the generic cell rate algorithm: the whole state of the
     # submit rate is this one column of a row that the submission locks anyway.
     submit_tat = models.DateTimeField(null=True, blank=True, editable=False)
@@ -95,6 +112,9 @@ class Account(models.Model):
                 condition=(Q(submit_interval__isnull=True) | Q(submit_interval__gte=0))
                 & (Q(submit_burst__isnull=True) | Q(submit_burst__gte=1)),
                 name="account_submit_rate_sane",
+            ),
+            models.CheckConstraint(
+                condition=bounds.limits(optional=True), name="account_limits_bounded"
             ),
         )
 

@@ -35,7 +35,13 @@ def _module(name: str) -> Any:
         raise InvalidSettings(
             f"The module {name!r} needs {error.name!r}, which is not installed."
         ) from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except SystemExit as error:
+        raise InvalidSettings(
+            f"The module {name!r} ends the process when it is imported."
+        ) from error
+    except BaseException as error:
         # The operator's module may fail in any way while it is imported; say which.
         raise InvalidSettings(
             f"The module {name!r} cannot be imported: {type(error).__name__}: {error}"
@@ -47,6 +53,6 @@ def _attribute(module: Any, module_name: str, path: str) -> Any:
     for part in path.split("."):
         try:
             found = getattr(found, part)
-        except AttributeError as error:
+        except Exception as error:  # modules and classes may answer with code of their own
             raise InvalidSettings(f"The module {module_name!r} has no {path!r}.") from error
     return found

@@ -1,15 +1,14 @@
 """The parameters of a ``python`` generator: the operator's own schema, or a sane default."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 
+from tasks_app.generators import documents
 from tasks_app.generators.base import Schema
+from tasks_app.generators.documents import DRAFT
 from tasks_app.generators.errors import InvalidSettings
-
-DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def parameters(settings: Mapping[str, Any]) -> Schema:
@@ -31,15 +30,20 @@ def check(settings: Mapping[str, Any]) -> None:
     if not isinstance(own, dict):
         raise InvalidSettings('"parameters" must be a JSON Schema: an object with "properties".')
     try:
-        Draft202012Validator.check_schema(own)
-    except SchemaError as error:
-        raise InvalidSettings(f'"parameters" is not a JSON Schema: {error.message}') from error
+        documents.check_schema(own)
+    except documents.Unusable as error:
+        raise InvalidSettings(
+            f'"parameters" is not a JSON Schema that can be used: {error}'
+        ) from error
     if own.get("type", "object") != "object" or not isinstance(own.get("properties"), dict):
         raise InvalidSettings('"parameters" must describe an object and list its "properties".')
-    _check_properties(own["properties"], frozenset(own.get("required", ())))
+    judge = documents.validator(own)
+    _check_properties(own["properties"], frozenset(own.get("required", ())), judge)
 
 
-def _check_properties(properties: Mapping[str, Any], required: frozenset[str]) -> None:
+def _check_properties(
+    properties: Mapping[str, Any], required: frozenset[str], judge: Draft202012Validator
+) -> None:
     for name, property_schema in properties.items():
         if not isinstance(property_schema, dict):
             raise InvalidSettings(
@@ -49,9 +53,8 @@ def _check_properties(properties: Mapping[str, Any], required: frozenset[str]) -
             if name in required:
                 continue
             raise InvalidSettings(f'Give the parameter {name!r} a "default" or make it required.')
-        problem = next(
-            Draft202012Validator(property_schema).iter_errors(property_schema["default"]), None
-        )
+        alone = judge.evolve(schema=property_schema)
+        problem = next(alone.iter_errors(property_schema["default"]), None)
         if problem:
             raise InvalidSettings(f"The default of {name!r} does not fit: {problem.message}")
 
