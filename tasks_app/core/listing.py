@@ -22,6 +22,7 @@ from tasks_app.lifecycle import State
 from tasks_app.models import Task
 
 WINDOW: Final = 10_000
+GLANCE: Final = 500
 MAX_WORDS: Final = 8
 _SLACK: Final = timedelta(days=1)
 """How wrong the clock of a host that makes ids may be before a search by time misses its tasks."""
@@ -44,9 +45,17 @@ class Filter:
 def page(owner_id: int, wanted: Filter) -> tuple[list[View], UUID | None]:
     """Return a page of an owner's tasks and the cursor of the next one (None: the last page)."""
     reach = _reach(owner_id, wanted)
-    last = _last_of_window(reach) if wanted.generator or wanted.text else None
-    found = _matching(reach if last is None else reach.filter(pk__gte=last), wanted)
-    ids = list(found.order_by("-pk").values_list("pk", flat=True)[: wanted.limit + 1])
+    searched = bool(wanted.generator or wanted.text)
+    ids: list[UUID] = []
+    last: UUID | None = None
+    for window in (
+        (min(GLANCE, WINDOW), WINDOW) if searched else (0,)
+    ):  # mostly a glance finds enough
+        last = _end_of(reach, window) if window else None
+        found = _matching(reach if last is None else reach.filter(pk__gte=last), wanted)
+        ids = list(found.order_by("-pk").values_list("pk", flat=True)[: wanted.limit + 1])
+        if len(ids) > wanted.limit or last is None:
+            break
     cursor = ids[wanted.limit - 1] if len(ids) > wanted.limit else last
     return views(ids[: wanted.limit], owner_id), cursor
 
@@ -93,10 +102,10 @@ def _shifted(moment: datetime, by: timedelta) -> UUID:
         return _first_id_of(moment)
 
 
-def _last_of_window(reach: QuerySet[Task]) -> UUID | None:
-    """Return where this page's search ends; None if that is where the tasks end."""
+def _end_of(reach: QuerySet[Task], window: int) -> UUID | None:
+    """Return where a search of so many tasks ends; None if that is where the tasks end."""
     ids = reach.order_by("-pk").values_list("pk", flat=True)
-    return next(iter(ids[WINDOW - 1 : WINDOW]), None)
+    return next(iter(ids[window - 1 : window]), None)
 
 
 def _matching(tasks: QuerySet[Task], wanted: Filter) -> QuerySet[Task]:
