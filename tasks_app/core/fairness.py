@@ -9,6 +9,8 @@ that ``head_tag`` is always the smallest tag of the tasks that may start. The or
 is account, flow, task, attempt, everywhere.
 """
 
+import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +21,8 @@ from django.db import connection, transaction
 from tasks_app.lifecycle import Priority
 from tasks_app.models import Generator, new_id
 
+logger = logging.getLogger(__name__)
+
 PRIORITY_FACTORS: Final[Mapping[Priority, float]] = {
     Priority.HIGH: 4.0,
     Priority.NORMAL: 1.0,
@@ -26,9 +30,13 @@ PRIORITY_FACTORS: Final[Mapping[Priority, float]] = {
 }
 
 
+_MOST_SHARE: Final = 1e9
+"""More than a day's task of the lightest owner adds; a thousand of these are still exact."""
+
+
 def share(expected_seconds: float, weight: float, priority: Priority) -> float:
     """Return what a task adds to its flow's finish tag, in weighted seconds."""
-    return expected_seconds / (weight * PRIORITY_FACTORS[priority])
+    return min(expected_seconds / (weight * PRIORITY_FACTORS[priority]), _MOST_SHARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,10 @@ class Place:
 
 _ENTER = """
 WITH virtual AS (
-    SELECT COALESCE((SELECT virtual_time FROM tasks_app_pool WHERE name = %(pool)s), 0) AS now
+    SELECT COALESCE((
+        SELECT virtual_time FROM tasks_app_pool
+        WHERE name = %(pool)s AND virtual_time < 'Infinity'
+    ), 0) AS now
 )
 INSERT INTO tasks_app_flow AS flow
     (id, pool, generator_id, owner_id, priority, head_tag, last_tag, finish_tag)
@@ -49,11 +60,11 @@ SELECT %(id)s, %(pool)s, %(generator)s, %(owner)s, %(priority)s,
        virtual.now, virtual.now, virtual.now + %(share)s
 FROM virtual
 ON CONFLICT (pool, generator_id, owner_id, priority) DO UPDATE SET
-    last_tag = GREATEST(flow.finish_tag, EXCLUDED.last_tag),
-    finish_tag = GREATEST(flow.finish_tag, EXCLUDED.last_tag) + %(share)s,
-    head_tag = LEAST(flow.head_tag, GREATEST(flow.finish_tag, EXCLUDED.last_tag))
+    last_tag = GREATEST(FINISH, EXCLUDED.last_tag),
+    finish_tag = GREATEST(FINISH, EXCLUDED.last_tag) + %(share)s,
+    head_tag = LEAST(flow.head_tag, GREATEST(FINISH, EXCLUDED.last_tag))
 RETURNING id, last_tag
-"""
+""".replace("FINISH", "CASE WHEN flow.finish_tag < 'Infinity' THEN flow.finish_tag ELSE 0 END")
 
 
 def enter(generator: Generator, owner_id: int, priority: Priority, weighted: float) -> Place:
@@ -102,6 +113,8 @@ def refresh_head(flow_id: UUID) -> None:
 
 def give_back(flow_id: UUID, weighted: float) -> None:
     """Take a share out of the flow again: its task left without running."""
+    if not math.isfinite(weighted):
+        return  # it was never counted
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE tasks_app_flow SET finish_tag = finish_tag - %s WHERE id = %s",
@@ -112,12 +125,15 @@ def give_back(flow_id: UUID, weighted: float) -> None:
 _ADVANCE = """
 INSERT INTO tasks_app_pool AS pool (name, virtual_time) VALUES (%(pool)s, %(tag)s)
 ON CONFLICT (name) DO UPDATE SET virtual_time = EXCLUDED.virtual_time
-WHERE pool.virtual_time < EXCLUDED.virtual_time
+WHERE pool.virtual_time < EXCLUDED.virtual_time OR NOT pool.virtual_time < 'Infinity'
 """
 
 
 def advance(pool: str, tag: float) -> None:
     """Move the pool's virtual time forward to the tag of a task that has started."""
+    if not math.isfinite(tag):
+        logger.error("the virtual time of pool %s does not follow a tag that is not finite", pool)
+        return
     with connection.cursor() as cursor:
         cursor.execute(_ADVANCE, {"pool": pool, "tag": tag})
 

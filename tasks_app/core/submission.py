@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import orjson
@@ -29,6 +29,10 @@ from tasks_app.lifecycle import LIVE, EventKind, Priority
 from tasks_app.models import Account, Generator, IdempotencyKey, Task, new_id
 
 logger = logging.getLogger(__name__)
+
+_MOST_COUNT: Final = 1_000
+_MOST_COST: Final = 86_400.0
+"""Seconds that one task may count in the fair order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ def _insert(
     task_id: UUID,
     now: datetime,
 ) -> Task:
-    cost = generator.expected_seconds * max(1, _count(values))
+    cost = min(generator.expected_seconds * _count(values), _MOST_COST)
     weighted = fairness.share(cost, weight, wish.priority)
     place = fairness.enter(generator, user.pk, wish.priority, weighted)
     max_wait = wish.max_wait if wish.max_wait is not None else conf.get().max_wait
@@ -157,9 +161,14 @@ def _insert(
 
 
 def _count(values: Mapping[str, Any]) -> int:
-    """Return how many pictures are asked for: each costs the expected time once more."""
+    """Return how many pictures are asked for: each costs the expected time once more.
+
+    An operator's schema need not bound it, but the fair order must stay something to count with.
+    """
     count = values.get("n", 1)
-    return count if isinstance(count, int) and not isinstance(count, bool) else 1
+    if not isinstance(count, int) or isinstance(count, bool):
+        return 1
+    return min(max(count, 1), _MOST_COUNT)
 
 
 def _offered(name: str) -> Generator:

@@ -1,10 +1,11 @@
 """The fair order on the real tables: who is claimed next."""
 
+import math
 from typing import Any
 
 import pytest
 
-from tasks_app.core import cancellation, fairness, outcomes
+from tasks_app.core import cancellation, fairness, outcomes, submission
 from tasks_app.lifecycle import Priority
 from tasks_app.models import Flow, Generator, Pool, Task
 from tests.conftest import make_generator, make_user
@@ -104,3 +105,59 @@ def test_what_was_taken_away_goes_to_the_front_again(
         submit(bob)
     outcomes.interrupted(one.attempt)
     assert claimed().task.pk == one.task.pk
+
+
+def unbounded() -> Generator:
+    """Make a generator whose operator did not bound the number of pictures."""
+    schema = {"properties": {"n": {"type": "integer", "default": 1}}}
+    return make_generator(
+        "unbounded", settings={"callable": "tests.artists:sleeper", "parameters": schema}
+    )
+
+
+def ask(user: Any, **params: Any) -> Task:
+    wish = submission.Wish("unbounded", params)
+    return Task.objects.get(pk=submission.submit(user, wish).task_id)
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 10**18, -5, 0])
+def test_no_number_of_pictures_moves_the_virtual_time_for_ever(alice: Any, number: int) -> None:
+    unbounded()
+    for _ in range(3):
+        ask(alice, n=number)
+        assert finish_next().share <= 86_400
+    assert Pool.objects.get().virtual_time <= 3 * 86_400
+
+
+def test_a_long_expectation_leaves_the_order_to_others(
+    alice: Any, bob: Any, sleeper: Generator
+) -> None:
+    Generator.objects.filter(pk=unbounded().pk).update(expected_seconds=86_400)
+    light = make_user("light", weight=0.01)
+    for _ in range(3):
+        ask(light, n=1_000)
+        submit(bob)
+    for _ in range(6):
+        finish_next()
+    shares = [fairness.share(number, 0.01, Priority.LOW) for number in (86_400, 1e308)]
+    assert all(math.isfinite(share) and share <= 1e9 for share in shares)
+    assert Pool.objects.get().virtual_time <= 1e9
+
+
+@pytest.mark.parametrize("poison", [float("inf"), float("nan")])
+def test_what_is_not_finite_neither_spreads_nor_stays(
+    alice: Any, sleeper: Generator, poison: float
+) -> None:
+    first = submit(alice)
+    fairness.advance("default", poison)
+    fairness.give_back(first.flow_id, poison)
+    assert not Pool.objects.filter(virtual_time=poison).exists()
+    Pool.objects.update_or_create(name="default", defaults={"virtual_time": poison})
+    Flow.objects.update(finish_tag=poison)
+    second = submit(alice)
+    assert math.isfinite(second.tag)
+    flow = Flow.objects.get()
+    assert math.isfinite(flow.finish_tag)
+    assert math.isfinite(flow.last_tag)
+    fairness.advance("default", second.tag)
+    assert Pool.objects.get().virtual_time == second.tag
