@@ -65,8 +65,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
-    "django_rq",
-    "tasks_app",
+    "tasks_app",  # django_rq is only called by tasks_app.bells: as an app it adds staff pages
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
