@@ -133,7 +133,7 @@ def _too_deep(path: Path) -> Invalid:
 
 
 def _too_many(path: Path, detail: str) -> Invalid:
-    return _invalid(path[:2], detail, "too_many_values")
+    return _invalid(path[:2], detail, "too_many")
 
 
 def _invalid(path: Path, detail: str, code: str) -> Invalid:

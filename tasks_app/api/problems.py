@@ -30,6 +30,7 @@ _TITLES: Final = {
     404: "Not found",
     405: "Method not allowed",
     406: "Not acceptable",
+    408: "Request timeout",
     413: "Content too large",
     415: "Unsupported media type",
     416: "Range not satisfiable",

@@ -16,10 +16,10 @@ from django.http.multipartparser import MultiPartParserError
 from aigc_site.bodies import REFUSED
 from tasks_app.api import errors, problems
 
-_REFUSALS: Final = {
-    408: ("too_slow", "The body did not come in time."),
-    413: ("too_large", "The body is larger than this service reads."),
-    503: ("unavailable", "Too many bodies are on their way at the moment. Try again."),
+_SENTENCES: Final = {
+    408: "The body did not come in time.",
+    413: "The body is larger than this service reads.",
+    503: "Too many bodies are on their way at the moment. Try again.",
 }
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -42,11 +42,15 @@ class ThresholdMiddleware:
 
 
 def _refused(request: HttpRequest, status: int) -> HttpResponse:
-    code, sentence = _REFUSALS[status]
-    if errors.for_machines(request):
-        answer = problems.response(status, code, sentence, request)
-    else:
+    sentence = _SENTENCES[status]
+    if not errors.for_machines(request):
         answer = HttpResponse(sentence, status=status, content_type="text/plain; charset=utf-8")
+    elif status == 408:
+        answer = problems.response(408, "too_slow", sentence, request)
+    elif status == 413:
+        answer = problems.response(413, "too_large", sentence, request)
+    else:
+        answer = problems.response(503, "unavailable", sentence, request)
     if status == 503:
         answer["Retry-After"] = "5"
     return answer

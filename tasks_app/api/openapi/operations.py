@@ -133,7 +133,7 @@ def _submit() -> Node:
         {
             "202": _accepted("Accepted: nothing accepted is lost.", examples.PENDING),
             "200": _replayed(),
-            **refusals(*_EVERYWHERE, 403, 413, 415, 422, 429),
+            **refusals(*_EVERYWHERE, 403, 408, 413, 415, 422, 429),
         },
         parameters=(parameter("IdempotencyKey"),),
         body=_body(
@@ -249,7 +249,7 @@ def _retry() -> Node:
         {
             "202": _accepted("A new task with `retry_of`.", examples.RETRIED),
             "200": _replayed(),
-            **refusals(*_EVERYWHERE, 403, 404, 413, 415, 422, 429),
+            **refusals(*_EVERYWHERE, 403, 404, 408, 413, 415, 422, 429),
         },
         parameters=(parameter("IdempotencyKey"),),
         body=_body(

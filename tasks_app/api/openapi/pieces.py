@@ -200,6 +200,7 @@ _SAID: Final[Mapping[int, str]] = {
     403: "A session without its CSRF token.",
     404: "Not there, or not yours.",
     405: "Another method.",
+    408: "The body did not come in time.",
     410: "The file has been removed.",
     413: "The body is too large.",
     415: "The body is not JSON.",

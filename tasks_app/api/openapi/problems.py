@@ -14,6 +14,7 @@ CODES: Final[Mapping[int, Mapping[str, str]]] = {
     403: {"forbidden": "A session sent no valid CSRF token, or may not do this."},
     404: {"not_found": "There is no such thing, or it is not yours."},
     405: {"method_not_allowed": "The address takes other methods; `Allow` names them."},
+    408: {"too_slow": "The body did not come in time."},
     410: {"result_expired": "The file was here and has been removed."},
     413: {"too_large": "The body is larger than the service reads."},
     415: {"unsupported_media_type": "The body is not `application/json`."},

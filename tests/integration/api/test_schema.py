@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from pytest_django import DjangoAssertNumQueries
 from redis.exceptions import RedisError
 
+from aigc_site import bodies
 from tasks_app.api import health, tasks, urls, wishes
 from tasks_app.api.openapi import document, examples, offered, problems
 from tasks_app.core import credentials, offers
@@ -339,6 +340,11 @@ def _large(world: World, method: str, path: str) -> Any:
     return world.caller(method, path.format(**world.values), b" " * (4 * 2**20 + 1))
 
 
+def _slow(world: World, method: str, path: str) -> Any:
+    target = path.format(**world.values)
+    return world.caller.client.generic(method, target, **{bodies.REFUSED: 408})
+
+
 def _text(world: World, method: str, path: str) -> Any:
     target = path.format(**world.values)
     return world.caller(method, target, b"{}", content_type="text/plain")
@@ -396,6 +402,7 @@ PROVOCATIONS: dict[int, Provocation] = {
     401: _no_key,
     403: _no_token,
     404: _unknown,
+    408: _slow,
     410: _removed,
     413: _large,
     415: _text,
