@@ -2,12 +2,15 @@
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
@@ -37,6 +40,14 @@ class KeyInline(ReadOnly, TabularInline[ApiKey, User]):
     fields = ("name", "prefix", "created_at", "last_used_at", "revoked_at")
     readonly_fields = fields
     verbose_name_plural = _("API keys")
+
+
+_RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+
+def is_root(request: HttpRequest) -> bool:
+    """Whether this is a superuser: nobody else gives rights, or comes near those who have all."""
+    return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
 
 
 @admin.register(User)
@@ -85,6 +96,29 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
             _("make a key"),
         )
 
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Only superusers change superusers."""
+        if obj is not None and obj.is_superuser and not is_root(request):
+            return False
+        return super().has_change_permission(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Only superusers give rights, which are also those to everything else."""
+        return (*self.readonly_fields, *(() if is_root(request) else _RIGHTS))
+
+    def user_change_password(
+        self,
+        request: HttpRequest,
+        id: str,  # noqa: A002 - Django names it
+        form_url: str = "",
+    ) -> HttpResponse:
+        """Only superusers set passwords of staff; one's own is changed where the old is asked."""
+        user = self.get_object(request, unquote(id))
+        if user is not None and user.is_staff and not is_root(request):
+            raise PermissionDenied
+        answer: HttpResponse = super().user_change_password(request, id, form_url)
+        return answer
+
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Give a new user an account: its limits can be set at once."""
         super().save_model(request, obj, form, change)
@@ -101,6 +135,8 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
         self._set_active(request, queryset, True)
 
     def _set_active(self, request: HttpRequest, queryset: QuerySet[User], active: bool) -> None:
+        if not is_root(request):
+            queryset = queryset.exclude(is_superuser=True)
         count = 0
         word = _("activated") if active else _("deactivated")
         for user in queryset.exclude(is_active=active)[:500]:
@@ -114,7 +150,22 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
 
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, Base[Group]):
-    """Groups of rights: staff that may only pause generators, or only look."""
+    """Groups of rights: staff that may only pause generators, or only look.
+
+    Who may change a group may give himself what it has: only superusers may.
+    """
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Only superusers."""
+        return is_root(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Only superusers."""
+        return is_root(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Only superusers."""
+        return is_root(request)
 
 
 @admin.register(ApiKey)
@@ -141,11 +192,33 @@ class ApiKeyAdmin(Kept, Base[ApiKey]):
         found = queryset.filter(prefix__startswith=term.removeprefix("dk_")[:8])
         return found | queryset.filter(user_id__in=searching.owners(term)), False
 
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
-        """Make the key and show it, this once."""
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """A key is its user: staff make them for themselves and for users who are no staff."""
+        if db_field.name == "user" and not is_root(request):
+            others = Q(is_staff=False, is_superuser=False)
+            kwargs["queryset"] = User.objects.filter(others | Q(pk=request.user.pk))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Make the key; its secret lives as long as this request."""
         made, text = credentials.create(obj.user, obj.name)
         obj.pk, obj.prefix, obj.digest = made.pk, made.prefix, made.digest
-        messages.warning(request, _("The key, shown only now: %(key)s") % {"key": text})
+        obj.secret = text
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Show the key in the answer to this one request, and nowhere else.
+
+        A message would carry it in a cookie, or in the table of sessions.
+        """
+        context = {
+            **self.admin_site.each_context(request),
+            "title": str(obj),
+            "opts": self.opts,
+            "secret": obj.secret,
+        }
+        return render(request, "admin/tasks_app/apikey/made.html", context)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """There is nothing to change in a key; the list is still shown."""
