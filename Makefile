@@ -4,6 +4,7 @@
 # make lint   the part of it that runs nothing
 # make words  bring the catalogues of sentences up to date (translating them is for a human)
 # make lock   write requirements/*.txt anew from pyproject.toml (LOCK_ARGS=--upgrade)
+# make manage ARGS="doctor"  a command of manage.py on the service of make run
 # make screenshots  the README's pictures, from the running product
 # make clean  remove .venv and caches; DATA stays
 #
@@ -35,7 +36,7 @@ if [ -z "$$python" ]; then \
 fi
 endef
 
-.PHONY: run test lint words lock clean base dev
+.PHONY: run test lint words lock manage screenshots clean base dev
 
 # exec: signals and exit statuses pass between make and the service without a shell in between.
 run: base
@@ -72,6 +73,13 @@ lock: dev
 # The header of the files names `make lock` rather than the command with its local options.
 LOCK_FLAGS := --quiet --universal --generate-hashes --python-version 3.11 \
   --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
+
+# A command of manage.py on the service of `make run`: make manage ARGS="doctor"
+manage: base
+	@set -a && . $(call quoted,$(abspath $(DATA))/first-run.env) && \
+	  DARKROOM_SECRET_KEY_FILE=$(call quoted,$(abspath $(DATA))/secret.key) && \
+	  DARKROOM_DATA=$(call quoted,$(abspath $(DATA))) && DARKROOM_PUBLIC_URL="$$DARKROOM_URL" && \
+	  DARKROOM_INSECURE_HTTP=1 && exec $(VENV)/python manage.py $(ARGS)
 
 screenshots: dev
 	$(VENV)/python docs/screenshots.py

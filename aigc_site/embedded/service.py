@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from aigc_site.embedded import EmbeddedError, locks, places, postgres, postgres_home, valkey
 from aigc_site.embedded.children import Program, Stage
@@ -202,7 +202,8 @@ def _serve(options: Options, stop_when: Callable[[], bool]) -> None:
 
 def _start_servers(manager: Manager, data: Path) -> tuple[str, str]:
     """The URLs of PostgreSQL and Valkey; starts those that the environment does not name."""
-    database, broker = os.environ.get("DATABASE_URL"), os.environ.get("REDIS_URL")
+    database = _foreign("DATABASE_URL", postgres_home.choose_home(data)[0])
+    broker = _foreign("REDIS_URL", data / "valkey")
     waiting: list[tuple[str, Server]] = []
     if not database:
         waiting.append(("postgres", _prepare_postgres(data)))
@@ -216,6 +217,18 @@ def _start_servers(manager: Manager, data: Path) -> tuple[str, str]:
         if not manager.wait_for(server.ready, _SERVER_SECONDS, step=0.02):
             raise EmbeddedError(f"{name} does not answer; see {data / 'logs' / name}.log.")
     return database, broker
+
+
+def _foreign(name: str, home: Path) -> str | None:
+    """The server that the environment names, unless it is the embedded one of this very folder.
+
+    Whoever has exported first-run.env names it without meaning to.
+    """
+    url = os.environ.get(name)
+    password = home / "password"
+    if url and password.is_file() and quote(password.read_text().strip(), safe="") in url:
+        return None
+    return url
 
 
 def _prepare_postgres(data: Path) -> Server:

@@ -38,7 +38,8 @@ def presence(
         return Presence(progress=document["progress"])
     seconds = _usual_seconds(body, figures)
     if state is State.RUNNING:
-        progress = max(0, min(99, reported or 0))
+        # The document has what the last heartbeat said, for when Redis does not know better.
+        progress = max(0, min(99, document["progress"] if reported is None else reported))
         eta = _remaining(document, progress, seconds, now)
         return Presence(progress, eta=eta, retry_after=_hint(eta))
     position = _position(body, figures)
@@ -47,7 +48,8 @@ def presence(
     return Presence(0, position, reason, eta, _hint(eta if eta is not None else 10))
 
 
-_MOVING: Final = (None, Wait.SLOTS, Wait.YOUR_LIMIT)
+_MOVING: Final = (None, Wait.SLOTS)
+"""Reasons that pass at the pace of the pool; how long one's own limit lasts is not known."""
 
 
 def _usual_seconds(body: dict[str, Any], figures: Figures | None) -> float | None:

@@ -95,8 +95,7 @@ def _from_table(task_ids: list[UUID], progress: dict[UUID, bytes | None]) -> dic
     told = {task.pk: _percent(progress.get(task.pk), task.attempt_number) for task in tasks}
     beaten = _reported([task for task in tasks if told[task.pk] is None])
     return {
-        task.pk: (orjson.loads(_stored(task)), told[task.pk] or beaten.get(task.pk))
-        for task in tasks
+        task.pk: (orjson.loads(_stored(task, beaten.get(task.pk))), told[task.pk]) for task in tasks
     }
 
 
@@ -186,8 +185,12 @@ def store_snapshot(task_id: UUID) -> None:
         snapshots.write(task.pk, task.version, body, terminal=task.terminal)
 
 
-def _stored(task: Task) -> bytes:
-    body = documents.snapshot(task, document_of(task))
+def _stored(task: Task, beaten: int | None) -> bytes:
+    """Store a snapshot, with the progress of the last heartbeat if Redis is silent about it."""
+    document = document_of(task)
+    if beaten is not None:
+        document["progress"] = beaten
+    body = documents.snapshot(task, document)
     try:
         snapshots.write(task.pk, task.version, body, terminal=task.terminal)
     except RedisError as error:

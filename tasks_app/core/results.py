@@ -25,7 +25,10 @@ def remove_own(task_id: UUID, owner_id: int) -> bool:
     task = own_task(task_id, owner_id)
     if task.state != State.SUCCESS:
         raise Invalid(detail="The task has no result.", code="no_result")
-    return remove(task, "owner")
+    if remove(task, "owner"):
+        return True
+    queries.refresh(task.pk)  # another process removed it: this one shall not answer otherwise
+    return False
 
 
 def remove(task: Task, by: str) -> bool:

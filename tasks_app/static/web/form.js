@@ -63,7 +63,7 @@ export class Compose {
   #chooser() {
     const offered = data.generators;
     if (offered.length < 2) return null;
-    const select = el("select", { id: "generator", on: { change: () => this.#choose(offered[select.selectedIndex], this.#values()) } },
+    const select = el("select", { id: "generator", on: { change: () => this.#choose(offered[select.selectedIndex], this.#touched()) } },
       offered.map((one) => el("option", { value: one.name }, one.paused ? format(gettext("{title} (paused)"), { title: one.title }) : one.title)));
     return el("div", { class: "field" }, el("label", { for: "generator" }, gettext("Generator")), el("div", { class: "select" }, select), this.#about);
   }
@@ -91,6 +91,13 @@ export class Compose {
 
   #values() {
     return Object.assign({}, ...this.#fields.map((field) => field.read()));
+  }
+
+  // What differs from the generator's defaults: the rest takes those of the next one.
+  #touched() {
+    const known = this.#generator.params_schema.properties ?? {};
+    const same = ([name, value]) => JSON.stringify(value ?? null) === JSON.stringify(known[name]?.default ?? null);
+    return Object.fromEntries(Object.entries(this.#values()).filter((entry) => !same(entry)));
   }
 
   #edited(event) {

@@ -14,7 +14,12 @@ GENERATOR = "g"
 
 
 def body(status: str = "pending", **changes: Any) -> dict[str, Any]:
-    document = {"status": status, "progress": 100, "attempt": 1, "started_at": None}
+    document = {
+        "status": status,
+        "progress": 100 if status == "success" else 0,
+        "attempt": 1,
+        "started_at": None,
+    }
     if status == "running":
         document["started_at"] = "2027-01-15T07:59:50.000Z"  # ten seconds before NOW
     given: dict[str, Any] = {"generator_id": GENERATOR, "tag": 5.0, "held_until": None, "owner": 7}
@@ -81,3 +86,15 @@ def test_position_lies_within_the_queue_and_the_hint_within_its_bounds(
         assert 1 <= found.position <= len(ranked) + 1
     assert found.retry_after is not None
     assert MIN_HINT <= found.retry_after <= MAX_HINT
+
+
+def test_how_long_ones_own_limit_lasts_is_not_guessed() -> None:
+    found = presence(body(), None, figures(full_owners=[7]), NOW)
+    assert (found.waiting_for, found.eta) == ("your_limit", None)
+
+
+def test_without_news_from_redis_progress_is_that_of_the_last_heartbeat() -> None:
+    running = body("running")
+    running["document"]["progress"] = 80
+    assert presence(running, None, figures(), NOW).progress == 80
+    assert presence(running, 81, figures(), NOW).progress == 81
