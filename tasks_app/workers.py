@@ -16,6 +16,7 @@ from typing import Final
 
 import psutil
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+from redis import Redis
 from redis.client import Pipeline
 from redis.exceptions import RedisError
 from rq.exceptions import StopRequested
@@ -108,6 +109,10 @@ class Worker(SimpleWorker):
             run.stop(Reason.SHUTDOWN)
 
     # --- RQ's hooks --------------------------------------------------------------------
+
+    def _set_ip_address(self, connection: Redis) -> None:
+        """Not asked for: CLIENT INFO cannot be read where the socket's path has a space."""
+        self.ip_address = "unknown"
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Run one job with database connections checked before and after."""

@@ -263,7 +263,7 @@ def test_a_service_that_is_killed_and_started_again_is_waited_for(
     web = world.service.child(world.service._children[0].pid)
     world.service.workers(1)
     world.service.ticker()
-    sample = world.start(language, TAKES="2")
+    sample = world.start(language, TAKES="10")
     eventually(lambda: world.proxy.of("GET", "/v1/tasks/"), why="it polls")
     kill_group(web)
     number = len(world.proxy.asked)

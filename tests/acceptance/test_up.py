@@ -177,7 +177,7 @@ def test_first_start_second_start_and_stop(service: Service) -> None:
 
     family = service.family()
     service.main.terminate()
-    assert service.main.wait(15) == 0
+    assert service.main.wait(40) == 0
     assert_gone(family, 1)
     assert service.said("stopped")
 
