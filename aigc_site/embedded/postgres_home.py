@@ -14,6 +14,12 @@ from aigc_site.embedded import EmbeddedError, binaries, places
 from aigc_site.embedded.spawn import Identity
 
 
+def known_home(data: Path) -> Path:
+    """The folder that PostgreSQL has, or would first try; makes nothing."""
+    note = data / "postgres.location"
+    return Path(note.read_text().strip()) if note.exists() else data / "postgres"
+
+
 def choose_home(data: Path) -> tuple[Path, str | None]:
     """The folder for PostgreSQL below DATA, or elsewhere with a sentence that says where.
 
@@ -21,7 +27,7 @@ def choose_home(data: Path) -> tuple[Path, str | None]:
     Raises EmbeddedError when there is no place, or not ours.
     """
     note, below = data / "postgres.location", data / "postgres"
-    home = Path(note.read_text().strip()) if note.exists() else below
+    home = known_home(data)
     identity = places.server_identity(home)
     if home == below and not below.exists() and not places.may(identity, "-x", data):
         home = _outside(data, identity)

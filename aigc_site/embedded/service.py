@@ -202,7 +202,7 @@ def _serve(options: Options, stop_when: Callable[[], bool]) -> None:
 
 def _start_servers(manager: Manager, data: Path) -> tuple[str, str]:
     """The URLs of PostgreSQL and Valkey; starts those that the environment does not name."""
-    database = _foreign("DATABASE_URL", postgres_home.choose_home(data)[0])
+    database = _foreign("DATABASE_URL", postgres_home.known_home(data))
     broker = _foreign("REDIS_URL", data / "valkey")
     waiting: list[tuple[str, Server]] = []
     if not database:
