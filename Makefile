@@ -44,8 +44,16 @@ run: base
 	  --host $(call quoted,$(LISTEN)) --port $(call quoted,$(PORT)) --data $(call quoted,$(DATA)) \
 	  $(if $(WORKERS),--workers $(call quoted,$(WORKERS)))
 
+# Two processes, each with its own servers (given ones cannot be shared), for what only computes and asks the database. Real
+# services, whose promises are in seconds, have the machine for themselves.
+ifeq ($(strip $(PYTEST_ARGS)),)
+test: lint
+	$(VENV)/python -m pytest $(if $(TEST_DATABASE_URL)$(TEST_REDIS_URL),,-n 2) tests/unit tests/integration
+	$(VENV)/python -m pytest tests/acceptance tests/faults
+else
 test: lint
 	$(VENV)/python -m pytest $(PYTEST_ARGS)
+endif
 
 # mypy's Django plugin loads the settings, which refuse to load without these.
 lint: export DATABASE_URL = postgresql:///type-check
