@@ -1,5 +1,6 @@
 """The tables: one file per subject; constraints and indexes live with them."""
 
+from tasks_app.models.archive import ArchivedTask
 from tasks_app.models.artifacts import Artifact
 from tasks_app.models.attempts import Attempt
 from tasks_app.models.events import Event
@@ -15,6 +16,7 @@ from tasks_app.models.tasks import Task
 __all__ = [
     "Account",
     "ApiKey",
+    "ArchivedTask",
     "Artifact",
     "Attempt",
     "Event",

@@ -1,6 +1,7 @@
 """Artifacts: the stored files of a result."""
 
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from tasks_app.models.ids import new_id
@@ -28,6 +29,10 @@ class Artifact(models.Model):
     removed_at = models.DateTimeField(_("removed"), null=True, blank=True)
     # Set once the files of a removed artifact are deleted; until then the sweep owes them that.
     files_gone_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # A deletion that failed is tried again then (null: at once), so that files which the storage
+    # never gives up do not stand before all the others.
+    files_due_at = models.DateTimeField(null=True, blank=True, editable=False)
+    files_tries = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
 
     class Meta:
         verbose_name = _("artifact")
@@ -42,9 +47,9 @@ class Artifact(models.Model):
         )
         indexes = (
             models.Index(
-                fields=("removed_at",),
+                Coalesce("files_due_at", "removed_at"),
                 condition=models.Q(removed_at__isnull=False, files_gone_at__isnull=True),
-                name="artifact_files_owed",
+                name="artifact_files_due",
             ),
         )
 

@@ -194,6 +194,13 @@ class Task(models.Model):
                 condition=Q(result_expires_at__isnull=False, result_removed_at__isnull=True),
                 name="task_result_expiry",
             ),
+            # What may leave for the archive: ended, and no result that is still kept.
+            models.Index(
+                fields=("finished_at", "id"),
+                condition=Q(finished_at__isnull=False)
+                & (Q(result_expires_at__isnull=True) | Q(result_removed_at__isnull=False)),
+                name="task_archivable",
+            ),
         )
 
     def __str__(self) -> str:
