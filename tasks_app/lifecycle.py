@@ -129,3 +129,51 @@ class EventKind(StrEnum):
     LATE_RESULT = "late_result"
     RESULT_REMOVED = "result_removed"
     STAFF_ACTION = "staff_action"
+
+
+class CallbackEvent(StrEnum):
+    """What callers may be told: the ``type`` of a callback."""
+
+    RUNNING = "task.running"
+    SUCCESS = "task.success"
+    FAILED = "task.failed"
+    TIMEOUT = "task.timeout"
+    TEST = "test"
+
+
+class CallbackState(StrEnum):
+    """How far a callback is. Only ``pending`` ones are attempted; by hand, others again."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    EXHAUSTED = "exhausted"
+    DISABLED = "disabled"
+
+
+class Delivery(StrEnum):
+    """What came of one attempt to deliver a callback. The list is closed."""
+
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    REDIRECTED = "redirected"
+    GONE = "gone"
+    FORBIDDEN = "forbidden"
+    UNKNOWN_HOST = "unknown_host"
+    NO_CONNECTION = "no_connection"
+    BAD_TLS = "bad_tls"
+    NO_ANSWER = "no_answer"
+    TOO_SLOW = "too_slow"
+
+
+DELIVERY_SENTENCES: Final[Mapping[Delivery, str]] = {
+    Delivery.DELIVERED: "The receiver took it.",
+    Delivery.REFUSED: "The receiver answered, but not with 2xx.",
+    Delivery.REDIRECTED: "The receiver answered with a redirect; redirects are not followed.",
+    Delivery.GONE: "The receiver answered 410 (Gone): nothing more is sent to this address.",
+    Delivery.FORBIDDEN: "The address leads where callbacks may not go.",
+    Delivery.UNKNOWN_HOST: "The name of the host could not be resolved.",
+    Delivery.NO_CONNECTION: "No connection could be made.",
+    Delivery.BAD_TLS: "The certificate is not valid, or TLS failed in another way.",
+    Delivery.NO_ANSWER: "The connection ended without an answer that makes sense.",
+    Delivery.TOO_SLOW: "There was no whole answer in time.",
+}

@@ -3,6 +3,12 @@
 from tasks_app.models.archive import ArchivedTask
 from tasks_app.models.artifacts import Artifact
 from tasks_app.models.attempts import Attempt
+from tasks_app.models.callbacks import (
+    Callback,
+    CallbackAddress,
+    CallbackAttempt,
+    CallbackSecret,
+)
 from tasks_app.models.events import Event
 from tasks_app.models.flows import Flow, Pool
 from tasks_app.models.generators import Generator
@@ -19,6 +25,10 @@ __all__ = [
     "ArchivedTask",
     "Artifact",
     "Attempt",
+    "Callback",
+    "CallbackAddress",
+    "CallbackAttempt",
+    "CallbackSecret",
     "Event",
     "Flow",
     "Generator",

@@ -52,6 +52,9 @@ class Task(models.Model):
     allow_degraded = models.BooleanField(default=False)
     degraded = models.BooleanField(_("degraded"), default=False)
     request_id = models.CharField(max_length=64, blank=True)
+    # "": the account's default address, if it has one when there is something to tell.
+    callback_url = models.CharField(max_length=2_000, blank=True, default="", db_default="")
+    callback_running = models.BooleanField(default=False, db_default=False)
     retry_of = models.UUIDField(null=True, blank=True)
 
     tag = models.FloatField()
