@@ -1,18 +1,25 @@
-"""Accounts: which limits hold for a user."""
+"""Accounts: which limits hold for a user, and which generators a user may choose."""
 
 from dataclasses import dataclass
-from typing import TypeVar
+from datetime import timedelta
+from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from tasks_app.models import Account, Plan, new_id
+from tasks_app import conf
+from tasks_app.lifecycle import Priority
+from tasks_app.models import Account, Generator, Plan, new_id
 
-T = TypeVar("T")
+_ORDER: Final = (Priority.LOW, Priority.NORMAL, Priority.HIGH)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one account: the plan's, where the account does not say otherwise."""
+    """The limits of one account: the plan's, where the account does not say otherwise.
+
+    None is no limit. ``max_side`` is in pixels, ``max_wait`` and ``submit_interval`` in seconds.
+    """
 
     plan: str
     max_open: int
@@ -20,32 +27,59 @@ class Limits:
     submit_interval: float
     submit_burst: int
     weight: float
+    max_day: int | None
+    max_month: int | None
+    max_priority: str | None
+    max_n: int | None
+    max_side: int | None
+    max_wait: float | None
+    result_days: float | None
+
+    @property
+    def priorities(self) -> tuple[Priority, ...]:
+        """Return the priorities that may be asked for, the lowest first."""
+        if self.max_priority is None:
+            return _ORDER
+        return _ORDER[: _ORDER.index(Priority(self.max_priority)) + 1]
+
+    @property
+    def longest_wait(self) -> float:
+        """Return for how many seconds a task waits that names no time of its own."""
+        usual = conf.get().max_wait
+        return usual if self.max_wait is None else min(usual, self.max_wait)
+
+    @property
+    def kept(self) -> timedelta:
+        """Return for how long results are kept."""
+        days = conf.get().result_days if self.result_days is None else self.result_days
+        return timedelta(days=days)
+
+
+_OWN: Final = tuple(name for name in Limits.__dataclass_fields__ if name != "plan")
 
 
 def limits_of(account: Account) -> Limits:
     """Merge an account with its plan."""
-    plan = account.plan
-    return Limits(
-        plan=plan.name,
-        max_open=_first(account.max_open, plan.max_open),
-        max_running=_first(account.max_running, plan.max_running),
-        submit_interval=_first(account.submit_interval, plan.submit_interval),
-        submit_burst=_first(account.submit_burst, plan.submit_burst),
-        weight=_first(account.weight, plan.weight),
-    )
+    return Limits(plan=account.plan.name, **{name: _first(account, name) for name in _OWN})
+
+
+def limits_of_owner(owner_id: int) -> Limits:
+    """Return the limits of a user who has an account, as every owner of a task does."""
+    return limits_of(Account.objects.select_related("plan").get(user_id=owner_id))
 
 
 def account_of(user: AbstractBaseUser) -> Account:
     """Return the user's account; users made elsewhere (the admin) get one on first need."""
-    found = Account.objects.select_related("plan").filter(user_id=user.pk).first()
+    rows = Account.objects.select_related("plan")
+    found = rows.filter(user_id=user.pk).first()
     if found is not None:
         return found
-    account, _ = Account.objects.get_or_create(user_id=user.pk, defaults={"plan": default_plan()})
-    return account
+    Account.objects.get_or_create(user_id=user.pk, defaults={"plan": default_plan()})
+    return rows.get(user_id=user.pk)  # a group may have given it another plan
 
 
 def default_plan() -> Plan:
-    """Return the plan of new users: a migration makes it, staff may change it.
+    """Return the plan of those whom nothing else gives one: a migration makes it.
 
     Should staff have left no plan as the default, one with the default numbers is made:
     nobody must be locked out by that.
@@ -57,5 +91,20 @@ def default_plan() -> Plan:
     return plan
 
 
-def _first(own: T | None, plan: T) -> T:
-    return plan if own is None else own
+def offered_to(account: Account) -> QuerySet[Generator]:
+    """Return the generators that an account may choose.
+
+    Its own list, where there is one, holds instead of the plan's; no list at all allows every
+    generator that is offered.
+    """
+    own = Account.generators.through._default_manager.filter(account_id=account.pk)
+    plans = Plan.generators.through._default_manager.filter(plan_id=account.plan_id)
+    this = Q(generator_id=OuterRef("pk"))
+    by_plan = Q(Exists(plans.filter(this))) | ~Q(Exists(plans))
+    listed = Q(Exists(own.filter(this))) | (~Q(Exists(own)) & by_plan)
+    return Generator.objects.filter(listed, enabled=True)
+
+
+def _first(account: Account, name: str) -> Any:
+    own = getattr(account, name)
+    return getattr(account.plan, name) if own is None else own

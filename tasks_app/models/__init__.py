@@ -14,7 +14,7 @@ from tasks_app.models.flows import Flow, Pool
 from tasks_app.models.generators import Generator
 from tasks_app.models.ids import new_id
 from tasks_app.models.keys import ApiKey, IdempotencyKey
-from tasks_app.models.plans import Account, Plan
+from tasks_app.models.plans import Account, DayUse, GroupPlan, Plan
 from tasks_app.models.signs import Sign
 from tasks_app.models.tallies import Tally, Total
 from tasks_app.models.tasks import Task
@@ -29,9 +29,11 @@ __all__ = [
     "CallbackAddress",
     "CallbackAttempt",
     "CallbackSecret",
+    "DayUse",
     "Event",
     "Flow",
     "Generator",
+    "GroupPlan",
     "IdempotencyKey",
     "Plan",
     "Pool",
