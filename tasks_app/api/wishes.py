@@ -12,7 +12,7 @@ from tasks_app.api.parsing import pointer
 from tasks_app.core.errors import BadRequest, FieldError, Invalid, Problems
 from tasks_app.core.listing import MAX_WORDS, Filter, words
 from tasks_app.core.submission import Wish
-from tasks_app.lifecycle import Priority, State
+from tasks_app.lifecycle import ErrorCode, Priority, State
 
 MAX_METADATA_BYTES: Final = 2048
 MAX_IDS: Final = 100
@@ -33,7 +33,17 @@ _FIELDS: Final = frozenset(
 )
 _RETRY_FIELDS: Final = frozenset({"idempotency_key"})
 _QUERY: Final = frozenset(
-    {"ids", "status", "generator", "q", "created_after", "created_before", "cursor", "limit"}
+    {
+        "ids",
+        "status",
+        "error_code",
+        "generator",
+        "q",
+        "created_after",
+        "created_before",
+        "cursor",
+        "limit",
+    }
 )
 _MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII
@@ -125,6 +135,7 @@ def listing(parameters: Mapping[str, Sequence[str]]) -> list[UUID] | Filter:
         return ids
     read = Filter(
         states=_states(query.get("status"), problems),
+        errors=_errors(query.get("error_code"), problems),
         generator=query.get("generator"),
         text=_text(query.get("q"), problems),
         created_after=_moment("created_after", query, problems),
@@ -202,6 +213,15 @@ def _states(text: str | None, problems: Problems) -> tuple[State, ...]:
         problems.add("/status", "Give states among: " + ", ".join(State) + ".", "not_a_choice")
         return ()
     return tuple(State(name) for name in names)
+
+
+def _errors(text: str | None, problems: Problems) -> tuple[ErrorCode, ...]:
+    names = [name for name in (text or "").split(",") if name]
+    if any(name not in list(ErrorCode) for name in names):
+        among = "Give error codes among: " + ", ".join(ErrorCode) + "."
+        problems.add("/error_code", among, "not_a_choice")
+        return ()
+    return tuple(ErrorCode(name) for name in names)
 
 
 def _text(text: str | None, problems: Problems) -> str:

@@ -1,9 +1,9 @@
 """An owner's tasks, newest first: pages, filters, a search in prompts, and the neighbours of one.
 
 Keyset paging on the time-ordered id: a page costs the same however deep it is. What no index
-serves (the generator, words in a prompt) is looked for in at most ``WINDOW`` of the owner's
-tasks per page; the cursor then says how far that went, and the next page goes on from there.
-So a page may hold fewer tasks than asked for, or none, and still have a next one.
+serves (the generator, words in a prompt, error codes) is looked for in at most ``WINDOW`` of the
+owner's tasks per page; the cursor then says how far that went, and the next page goes on from
+there. So a page may hold fewer tasks than asked for, or none, and still have a next one.
 
 No full-text index: PostgreSQL's ``simple`` configuration takes a Chinese sentence for one word,
 and an index of three-letter parts needs an extension that not every server has.
@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from tasks_app.core.queries import View, views
-from tasks_app.lifecycle import State
+from tasks_app.lifecycle import ErrorCode, State
 from tasks_app.models import Task
 
 WINDOW: Final = 10_000
@@ -33,6 +33,7 @@ class Filter:
     """Which of an owner's tasks to list. ``created_before`` itself is not among them."""
 
     states: tuple[State, ...] = ()
+    errors: tuple[ErrorCode, ...] = ()
     generator: str | None = None
     text: str = ""
     """Words that all occur in the prompt, in any case and any order."""
@@ -45,7 +46,7 @@ class Filter:
 def page(owner_id: int, wanted: Filter) -> tuple[list[View], UUID | None]:
     """Return a page of an owner's tasks and the cursor of the next one (None: the last page)."""
     reach = _reach(owner_id, wanted)
-    searched = bool(wanted.generator or wanted.text)
+    searched = bool(wanted.generator or wanted.text or wanted.errors)
     ids: list[UUID] = []
     last: UUID | None = None
     for window in (
@@ -84,8 +85,10 @@ def _first_id_of(moment: datetime) -> UUID:
 
 
 def _reach(owner_id: int, wanted: Filter) -> QuerySet[Task]:
-    """Return the part of the owner's tasks that the index on (owner, id) leads to."""
+    """Return the part of the owner's tasks that an index in the order of ids leads to."""
     tasks = Task.objects.filter(owner_id=owner_id)
+    if wanted.errors and len(wanted.states) == 1:  # errors are few: search among those only
+        tasks = tasks.filter(state=wanted.states[0].value)
     if wanted.before:
         tasks = tasks.filter(pk__lt=wanted.before)
     if wanted.created_after:
@@ -111,6 +114,8 @@ def _end_of(reach: QuerySet[Task], window: int) -> UUID | None:
 def _matching(tasks: QuerySet[Task], wanted: Filter) -> QuerySet[Task]:
     if wanted.states:
         tasks = tasks.filter(state__in=[state.value for state in wanted.states])
+    if wanted.errors:
+        tasks = tasks.filter(error_code__in=[code.value for code in wanted.errors])
     if wanted.generator:
         tasks = tasks.filter(generator__name=wanted.generator)
     if wanted.created_after:

@@ -22,17 +22,24 @@ from django.views.decorators.http import require_safe
 
 from tasks_app.core import documents, listing
 from tasks_app.core.listing import Filter
-from tasks_app.lifecycle import State
+from tasks_app.lifecycle import ErrorCode, State
 from tasks_app.web.surroundings import owner_id, surroundings
 
 PAGE: Final = 48
 MAX_TEXT: Final = 200
+CANCELED: Final = "canceled"
+"""What readers take for a state of its own is a failure with this code."""
 STATES: Final = {
-    State.PENDING: _("Waiting"),
-    State.RUNNING: _("Developing"),
-    State.SUCCESS: _("Finished"),
-    State.FAILED: _("Failed"),
-    State.TIMEOUT: _("Timed out"),
+    State.PENDING.value: _("Waiting"),
+    State.RUNNING.value: _("Developing"),
+    State.SUCCESS.value: _("Finished"),
+    State.FAILED.value: _("Failed"),
+    State.TIMEOUT.value: _("Timed out"),
+    CANCELED: _("Canceled"),
+}
+_ERRORS: Final = {
+    State.FAILED.value: tuple(code for code in ErrorCode if code != ErrorCode.CANCELED),
+    CANCELED: (ErrorCode.CANCELED,),
 }
 
 
@@ -56,7 +63,8 @@ class Wanted:
     def filter(self, zone: tzinfo) -> Filter:
         """Return it as the core understands it; days begin and end where the reader lives."""
         return Filter(
-            states=(State(self.state),) if self.state else (),
+            states=self._states(),
+            errors=_ERRORS.get(self.state, ()),
             generator=self.generator or None,
             text=self.text,
             created_after=_midnight(self.first, zone),
@@ -64,6 +72,11 @@ class Wanted:
             before=self.before,
             limit=PAGE,
         )
+
+    def _states(self) -> tuple[State, ...]:
+        if self.state == CANCELED:
+            return (State.FAILED,)
+        return (State(self.state),) if self.state else ()
 
     def query(self) -> dict[str, str]:
         """Return it as the query of an address, without the place among the pages."""
@@ -84,7 +97,7 @@ def read(query: Mapping[str, str]) -> Wanted:
     state, zone = query.get("state", ""), query.get("zone", "")
     return Wanted(
         text=text,
-        state=state if state in list(State) else "",
+        state=state if state in STATES else "",
         generator=_clean(query.get("generator", ""))[:63],
         first=_day(query.get("from", "")),
         last=_day(query.get("to", "")),
@@ -130,6 +143,7 @@ def _api_query(asked: Filter) -> str:
     """Return the same question for the API, which the script asks for more."""
     values = {
         "status": ",".join(asked.states),
+        "error_code": ",".join(asked.errors),
         "generator": asked.generator or "",
         "q": asked.text,
         "created_after": documents.stamp(asked.created_after) or "",

@@ -178,6 +178,11 @@ def _listing() -> tuple[Node, ...]:
     return (
         listed("ids", "Ids of tasks; those that are not yours are left out.", ids),
         listed("status", "States.", {"type": "array", "items": schema("State")}),
+        listed(
+            "error_code",
+            "Codes of errors: tasks that ended with one of them.",
+            {"type": "array", "items": schema("ErrorCode")},
+        ),
         query("generator", "The name of a generator.", {"type": "string", "pattern": NO_NUL}),
         query(
             "q",

@@ -1,4 +1,4 @@
-"""Small silhouettes that a prompt may ask for: boat, house, person, cat."""
+"""Small silhouettes that a prompt may ask for: boat, house, person, cat, lighthouse."""
 
 from collections.abc import Callable
 from typing import Final
@@ -47,6 +47,8 @@ def _paint(scene: Scene, name: str, x: float, foot: float, size: float) -> None:
     scene.over(stencil.mask(), _silhouette(scene))
     if name == "house":
         _light_window(scene, x, foot, size)
+    elif name == "lighthouse":
+        _light_lamp(scene, x, foot, size)
 
 
 def _paint_mound(scene: Scene, x: float, ground: float, size: float) -> None:
@@ -68,6 +70,23 @@ def _light_window(scene: Scene, x: float, foot: float, size: float) -> None:
     stencil = Stencil(scene.width, scene.height, scale=2)
     stencil.polygon(_box(x + size * 0.08, foot - size * 0.42, size * 0.16, size * 0.18))
     scene.over(stencil.mask(), blend(rgb("#ffc766"), scene.look.light, 0.15))
+
+
+def _light_lamp(scene: Scene, x: float, foot: float, size: float) -> None:
+    """Light the lamp, its glow, and two beams that fade with the distance."""
+    warm = blend(rgb("#ffdf9a"), scene.look.light, 0.2)
+    y, reach = foot - size * _LAMP, size * 3.4
+    beams = Stencil(scene.width, scene.height, scale=2)
+    for side in (-1, 1):
+        end = x + side * reach
+        beams.polygon([(x, y), (end, y - size * 0.34), (end, y + size * 0.1)])
+    away = np.hypot(scene.xs - x, scene.ys - y)
+    fade = np.clip(1.0 - away / reach, 0.0, 1.0)
+    glow = np.exp(-((away / (size * 0.16)) ** 2))
+    scene.screen(np.clip(beams.mask() * fade * 0.42 + glow * 0.8, 0.0, 0.95), warm)
+    lamp = Stencil(scene.width, scene.height, scale=2)
+    lamp.polygon(_box(x - size * 0.045, y - size * 0.045, size * 0.09, size * 0.09))
+    scene.over(lamp.mask(), shade(warm, 0.05))
 
 
 def _box(x: float, y: float, width: float, height: float) -> list[tuple[float, float]]:
@@ -160,7 +179,35 @@ def draw_cat(stencil: Stencil, x: float, foot: float, size: float) -> None:
     stencil.taper(tail, size * 0.09, size * 0.05)
 
 
-_STANDING: Final[dict[str, float]] = {"house": 0.1, "person": 0.1, "cat": 0.115}
+def draw_lighthouse(stencil: Stencil, x: float, foot: float, size: float) -> None:
+    """Draw a tower that narrows to a gallery, with its lantern and cap."""
+    stencil.polygon(
+        [
+            (x - size * 0.13, foot + size * 0.06),
+            (x - size * 0.075, foot - size * 0.78),
+            (x + size * 0.075, foot - size * 0.78),
+            (x + size * 0.13, foot + size * 0.06),
+        ]
+    )
+    stencil.polygon(_box(x - size * 0.115, foot - size * 0.8, size * 0.23, size * 0.03))
+    stencil.polygon(_box(x - size * 0.06, foot - size * 0.92, size * 0.12, size * 0.14))
+    cap = [
+        (x - size * 0.085, foot - size * 0.905),
+        (x, foot - size),
+        (x + size * 0.085, foot - size * 0.905),
+    ]
+    stencil.polygon(cap)
+
+
+_LAMP: Final = 0.853
+"""How high the lamp of a lighthouse hangs, as a part of its height."""
+
+_STANDING: Final[dict[str, float]] = {
+    "house": 0.1,
+    "person": 0.1,
+    "cat": 0.115,
+    "lighthouse": 0.27,
+}
 """Figures on the ground, and how tall they are in units of the picture."""
 
 _DRAWN: Final[dict[str, Callable[[Stencil, float, float, float], None]]] = {
@@ -168,4 +215,5 @@ _DRAWN: Final[dict[str, Callable[[Stencil, float, float, float], None]]] = {
     "house": draw_house,
     "person": draw_person,
     "cat": draw_cat,
+    "lighthouse": draw_lighthouse,
 }

@@ -177,6 +177,7 @@ TERMS: Final[dict[str, tuple[str, str]]] = {
         "person man woman girl boy figure traveler traveller wanderer portrait people hiker",
         "人 人物 女孩 男孩 少女 少年 旅人 女人 男人 行人 背影",
     ),
+    "subject.lighthouse": ("lighthouse beacon", "灯塔 燈塔"),
     "subject.cat": ("cat kitten kitty", "猫 貓 小猫 猫咪"),
     "subject.grass": ("grass meadow field prairie grassland", "草 草原 草地 田野 麦田 稻田 原野"),
     "subject.abstract": (

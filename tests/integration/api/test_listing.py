@@ -28,6 +28,14 @@ def test_words_and_times_narrow_the_list(as_alice: Caller, alice: Any) -> None:
     assert {"4", "5", "6"} <= {task["params"]["prompt"][-1] for task in inside} <= set("34567")
 
 
+def test_error_codes_narrow_the_list(as_alice: Caller, alice: Any) -> None:
+    fill(alice, 8, make_generator())
+    assert len(listed(as_alice, error_code="canceled,internal").json()["items"]) == 8
+    assert len(listed(as_alice, error_code="canceled", status="failed").json()["items"]) == 8
+    assert listed(as_alice, error_code="internal").json()["items"] == []
+    assert listed(as_alice, error_code="canceled", status="timeout").json()["items"] == []
+
+
 def test_bob_does_not_find_words_of_alice(as_bob: Caller, alice: Any) -> None:
     fill(alice, 4, make_generator())
     assert listed(as_bob, q="boat").json() == {"items": [], "next_cursor": None}
@@ -41,6 +49,8 @@ def test_bob_does_not_find_words_of_alice(as_bob: Caller, alice: Any) -> None:
         ("q", "x" * 201, "out_of_range"),
         ("q", "a\x00b", "nul_character"),
         ("q", "a b c d e f g h i", "too_many"),
+        ("error_code", "cancelled", "not_a_choice"),
+        ("error_code", "canceled,\x00", "not_a_choice"),
         ("created_after", "", "not_a_time"),
         ("created_after", "2026-01-31", "not_a_time"),
         ("created_after", "2026-01-31T12:00:00", "not_a_time"),

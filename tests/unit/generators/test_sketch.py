@@ -163,7 +163,7 @@ def test_every_detail_keeps_the_size(detail: str) -> None:
 @pytest.mark.parametrize(
     "prompt",
     [
-        "moon stars aurora rainbow lightning birds boat house person cat",
+        "moon stars aurora rainbow lightning birds boat house person cat lighthouse",
         "watercolour mountains",
         "oil painting of the sea",
         "paper neon dream city",

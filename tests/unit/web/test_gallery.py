@@ -7,11 +7,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tasks_app.core import listing
-from tasks_app.lifecycle import State
+from tasks_app.core import listing, queries, submission
+from tasks_app.core.submission import Wish
+from tasks_app.lifecycle import ErrorCode, State
+from tasks_app.models import Task
 from tasks_app.web import gallery
 from tests.conftest import make_generator
 from tests.history import fill
@@ -81,7 +84,7 @@ def test_a_day_is_a_day_where_the_reader_lives() -> None:
 
 def test_pages_follow_each_other_by_plain_links(visitor: Client, alice: Any) -> None:
     fill(alice, gallery.PAGE + 5, make_generator())
-    response = visitor.get("/gallery?state=failed")
+    response = visitor.get("/gallery?state=canceled")
     first = Page(response.content.decode()).data["data"]["gallery"]
     link = response.context["more"]
     assert f'href="/gallery{link}"'.replace("&", "&amp;") in response.content.decode()
@@ -112,6 +115,27 @@ def test_a_search_that_has_not_come_to_the_end_says_how_far_it_went(
     assert shown(visitor)["searched_to"] is None
 
 
+def test_canceled_and_failed_are_told_apart(visitor: Client, alice: Any) -> None:
+    """Also on the pages that the script asks the API for."""
+    make_generator()
+    names = ["canceled 1", "failed 1", "canceled 2", "failed 2"]
+    for name in names:
+        task = submission.submit(alice, Wish("sleeper", {"prompt": name})).task_id
+        code = ErrorCode.CANCELED if name.startswith("c") else ErrorCode.INTERNAL
+        Task.objects.filter(pk=task).update(
+            state=State.FAILED, error_code=code, finished_at=Now(), give_up_at=None
+        )
+        queries.refresh(task)
+    for state in ("canceled", "failed"):
+        found = shown(visitor, f"?state={state}")
+        assert prompts(found) == [f"{state} 2", f"{state} 1"]
+        assert found["narrowed"]
+        more = visitor.get(f"/v1/tasks?{found['query']}&limit=1").json()
+        assert prompts(more) == [f"{state} 2"]
+        rest = visitor.get(f"/v1/tasks?{found['query']}&cursor={more['next_cursor']}").json()
+        assert prompts(rest) == [f"{state} 1"]
+
+
 def test_days_that_are_asked_for_reach_the_script_as_moments(visitor: Client) -> None:
     found = shown(visitor, "?from=2026-01-01&to=2026-01-01&zone=Asia/Tokyo")
     assert "created_after=2025-12-31T15%3A00%3A00.000Z" in found["query"]
@@ -135,7 +159,9 @@ def test_the_gallery_needs_a_login(client: Client) -> None:
     assert client.get("/gallery?q=x")["Location"] == "/login?next=/gallery%3Fq%3Dx"
 
 
-@pytest.mark.parametrize("query", ["", "?q=nowhere", "?state=failed&generator=sleeper"])
+@pytest.mark.parametrize(
+    "query", ["", "?q=nowhere", "?state=failed&generator=sleeper", "?state=canceled"]
+)
 def test_ten_thousand_tasks_are_no_more_questions_than_a_page(
     visitor: Client, alice: Any, query: str
 ) -> None:

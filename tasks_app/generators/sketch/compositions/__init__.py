@@ -57,7 +57,13 @@ COMPOSITIONS: Final[dict[str, Composition]] = {
     "sea": Composition(
         "Seascape",
         sea.paint,
-        {"subject.sea": 3.2, "subject.boat": 2.2, "weather.storm": 1.0, "weather.rainbow": 0.8},
+        {
+            "subject.sea": 3.2,
+            "subject.lighthouse": 3.0,
+            "subject.boat": 2.2,
+            "weather.storm": 1.0,
+            "weather.rainbow": 0.8,
+        },
         1.2,
     ),
     "city": Composition(
