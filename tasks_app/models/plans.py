@@ -1,6 +1,6 @@
 """Plans (named sets of limits), who has which, and what differs for one account.
 
-Which plan holds is decided in one place, by triggers of migration 0010, so that whatever changes
+Which plan holds is decided in one place, by triggers of migration 0011, so that whatever changes
 a row (the admin, a script, a login library that puts users into groups) has its effect at once:
 ``Account.plan`` is the account's own plan; else the one with the highest rank among those of the
 user's groups (then the first by name); else the default plan.

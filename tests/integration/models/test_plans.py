@@ -153,7 +153,7 @@ def test_accounts_keep_their_plan_through_the_migration_and_back(
     alice, bob = make_user("alice"), make_user("bob")
     pro = plan("pro")
     Account.objects.filter(user=bob).update(plan=pro)
-    at("0009")
+    at("0010")
     with connection.cursor() as cursor:
         cursor.execute("SELECT user_id, plan_id FROM tasks_app_account ORDER BY user_id")
         standard = Plan.objects.values_list("pk").get(is_default=True)[0]

@@ -108,7 +108,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("tasks_app", "0009_archive"),
+        ("tasks_app", "0010_callbacks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
