@@ -188,8 +188,11 @@ class Task(models.Model):
             # What staff look for among all tasks; the newest are found by the primary key.
             models.Index(
                 fields=("state", "-id"),
-                condition=Q(state__in=["failed", "timeout"]),
-                name="task_trouble_recent",
+                condition=Q(state__in=["failed", "timeout"]) & ~Q(error_code="canceled"),
+                name="task_trouble_newest",
+            ),
+            models.Index(
+                fields=("-id",), condition=Q(error_code="canceled"), name="task_canceled_newest"
             ),
             models.Index(fields=("generator", "-id"), name="task_generator_recent"),
             models.Index(
