@@ -10,7 +10,7 @@ from tasks_app.models.callbacks import (
     CallbackSecret,
 )
 from tasks_app.models.events import Event
-from tasks_app.models.flows import Flow, Pool
+from tasks_app.models.flows import Cost, Flow, Lane, Pool
 from tasks_app.models.generators import Generator
 from tasks_app.models.ids import new_id
 from tasks_app.models.keys import ApiKey, IdempotencyKey
@@ -29,12 +29,14 @@ __all__ = [
     "CallbackAddress",
     "CallbackAttempt",
     "CallbackSecret",
+    "Cost",
     "DayUse",
     "Event",
     "Flow",
     "Generator",
     "GroupPlan",
     "IdempotencyKey",
+    "Lane",
     "Plan",
     "Pool",
     "Sign",

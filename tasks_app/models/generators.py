@@ -54,6 +54,20 @@ class Generator(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(bounds.MOST_FAILURES)],
         help_text=_("Attempts that may be lost or fail in a retryable way before the task fails."),
     )
+    rate_per_minute = models.FloatField(
+        _("starts per minute"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(bounds.LEAST_RATE), MaxValueValidator(bounds.MOST_RATE)],
+        help_text=_("What the upstream's contract allows. Empty: no limit."),
+    )
+    rate_burst = models.PositiveIntegerField(
+        _("starts at once"),
+        default=1,
+        db_default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(bounds.MOST_BURST)],
+        help_text=_("Starts that the upstream allows at once after a pause."),
+    )
     fallback = models.ForeignKey(
         "self",
         on_delete=models.SET_NULL,
@@ -90,7 +104,22 @@ class Generator(models.Model):
                 & Q(failure_budget__lte=bounds.MOST_FAILURES),
                 name="generator_numbers_bounded",
             ),
+            models.CheckConstraint(
+                condition=Q(rate_burst__gte=1)
+                & Q(rate_burst__lte=bounds.MOST_BURST)
+                & (
+                    Q(rate_per_minute__isnull=True)
+                    | Q(rate_per_minute__gte=bounds.LEAST_RATE)
+                    & Q(rate_per_minute__lte=bounds.MOST_RATE)
+                ),
+                name="generator_rate_bounded",
+            ),
         )
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def rate_interval(self) -> float:
+        """Seconds between two starts at the upstream's rate; 0 without a limit."""
+        return 60 / self.rate_per_minute if self.rate_per_minute else 0.0

@@ -17,9 +17,11 @@ class Task(models.Model):
     """One generation request.
 
     ``attempt_number`` is the fencing token: every change of state names the number it expects.
-    ``version`` grows with every change and orders snapshots. ``tag`` is the start tag of the
-    fair order and ``share`` what the task added to its flow's finish tag. ``not_before`` holds
-    a pending task back (null: it may start now). ``failures`` counts spent failure budget.
+    ``version`` grows with every change and orders snapshots. ``tag`` orders the tasks of a flow;
+    ``cost`` is how many seconds it was expected to take. A task that has started has paid for
+    it: ``paid_tag`` is the start tag, ``share`` what was added to the finish tag of ``paid_by``,
+    the flow whose turn it was (null again once what it took is settled). ``not_before`` holds a
+    pending task back (null: it may start now). ``failures`` counts spent failure budget.
     """
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
@@ -59,6 +61,9 @@ class Task(models.Model):
 
     tag = models.FloatField()
     share = models.FloatField()
+    cost = models.FloatField(null=True)
+    paid_tag = models.FloatField(null=True)
+    paid_by = models.UUIDField(null=True)
     attempt_number = models.PositiveIntegerField(_("attempts"), default=0)
     failures = models.PositiveIntegerField(_("failures"), default=0)
     max_wait = models.FloatField()
