@@ -2,7 +2,7 @@
 
 from tasks_app.models.archive import ArchivedTask
 from tasks_app.models.artifacts import Artifact
-from tasks_app.models.attempts import Attempt
+from tasks_app.models.attempts import Attempt, Webhook
 from tasks_app.models.callbacks import (
     Callback,
     CallbackAddress,
@@ -11,7 +11,7 @@ from tasks_app.models.callbacks import (
 )
 from tasks_app.models.events import Event
 from tasks_app.models.flows import Cost, Flow, Lane, Pool
-from tasks_app.models.generators import Generator
+from tasks_app.models.generators import Generator, Setup
 from tasks_app.models.ids import new_id
 from tasks_app.models.keys import ApiKey, IdempotencyKey
 from tasks_app.models.plans import Account, DayUse, GroupPlan, Plan
@@ -39,9 +39,11 @@ __all__ = [
     "Lane",
     "Plan",
     "Pool",
+    "Setup",
     "Sign",
     "Tally",
     "Task",
     "Total",
+    "Webhook",
     "new_id",
 ]

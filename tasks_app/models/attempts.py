@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from tasks_app.lifecycle import Outcome
+from tasks_app.models.generators import Setup
 from tasks_app.models.ids import new_id
 from tasks_app.models.tasks import Task
 
@@ -15,6 +16,10 @@ class Attempt(models.Model):
     ``ended_at`` says when the execution was seen to have stopped, which frees its slots;
     ``revoked_at`` when it was told to stop (cancel, deadline, taken away). Between the two it
     still counts against the limits.
+
+    A remote attempt is first submitted by a worker, which gives it heartbeats, and from then on
+    asked about: ``next_poll_at`` is set. ``polls`` counts the asking and tells apart who asks:
+    an answer is applied only if nobody has asked since.
 
     ``heartbeat_at`` and ``progress`` change often and are in no index, so that these updates
     stay heap-only.
@@ -48,6 +53,11 @@ class Attempt(models.Model):
     upstream_id = models.CharField(max_length=255, blank=True)
     next_poll_at = models.DateTimeField(null=True, blank=True)
     polls = models.PositiveIntegerField(default=0)
+    setup = models.ForeignKey(Setup, on_delete=models.PROTECT, null=True, related_name="+")
+    poll_failures = models.PositiveIntegerField(default=0, db_default=0)
+    failing_since = models.DateTimeField(null=True, blank=True)
+    cancel_sent_at = models.DateTimeField(null=True, blank=True)
+    webhook_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("attempt")
@@ -76,7 +86,27 @@ class Attempt(models.Model):
                 condition=Q(ended_at__isnull=True, next_poll_at__isnull=False),
                 name="attempt_poll_due",
             ),
+            models.Index(
+                fields=("webhook_token",),
+                condition=~Q(webhook_token=""),
+                name="attempt_webhook_token",
+            ),
         )
 
     def __str__(self) -> str:
         return f"{self.task_id}#{self.number}"
+
+
+class Webhook(models.Model):
+    """The last word of an upstream that cannot be asked: kept until the attempt has ended."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    attempt = models.OneToOneField(Attempt, on_delete=models.CASCADE, related_name="webhook")
+    received_at = models.DateTimeField()
+    body = models.BinaryField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"webhook of {self.attempt_id}"

@@ -123,3 +123,26 @@ class Generator(models.Model):
     def rate_interval(self) -> float:
         """Seconds between two starts at the upstream's rate; 0 without a limit."""
         return 60 / self.rate_per_minute if self.rate_per_minute else 0.0
+
+
+class Setup(models.Model):
+    """A remote generator as it was when something was submitted by it.
+
+    What was submitted is asked about, and canceled, at the upstream that has it, whatever the
+    generator has been changed to. Rows are never changed; equal ones are one row.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    generator = models.ForeignKey(Generator, on_delete=models.CASCADE, related_name="+")
+    adapter = models.CharField(max_length=63)
+    settings = models.JSONField(default=dict)
+    digest = models.CharField(max_length=64)
+
+    class Meta:
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(fields=("generator", "digest"), name="setup_unique"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.generator_id} {self.digest[:8]}"
