@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from babel.messages.extract import extract
 from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po, write_po
 
+from tasks_app.generators import registry
 from tasks_app.generators.sketch import parameters as sketch
 from tasks_app.generators.sketch_video import parameters as sketch_video
 from tasks_app.lifecycle import ERROR_SENTENCES
@@ -41,6 +43,11 @@ _DATE: Final = datetime(2026, 1, 1, tzinfo=UTC)
 CALL: Final = re.compile(r'\bgettext\(("(?:[^"\\\n]|\\.)*")\)')
 """How scripts ask for a sentence: always written out, never put together."""
 _BUILT_IN: Final = "tasks_app/management/commands/bootstrap.py"
+_LIBRARIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "unfold": ("*.py", "mixins", "templates", "templatetags"),
+    "django": ("contrib/admin", "contrib/auth", "core", "db/models", "forms", "utils"),
+}
+"""What speaks on the staff's pages; what Django has no Chinese for is ours to say."""
 
 
 def source(domain: str) -> Catalog:
@@ -84,21 +91,20 @@ def _scripts() -> Iterator[Found]:
 
 
 def _pages_and_python() -> Iterator[Found]:
-    from django.utils.translation.template import templatize
-
     for path in sorted((ROOT / "templates").rglob("*.html")):
-        # Tokens of Python on lines of their own: their indentation means nothing.
-        lines = (line.strip() for line in templatize(path.read_text()).splitlines())
-        yield from _extract(path, "\n".join(lines).encode())
+        yield from _extract(path, ROOT)
     for path in sorted((ROOT / "tasks_app").rglob("*.py")):
         if "migrations" not in path.parts:
-            yield from _extract(path, path.read_bytes())
+            yield from _extract(path, ROOT)
     for sentence in ERROR_SENTENCES.values():
         yield "tasks_app/lifecycle.py", sentence, None
     for schema in (sketch.schema(), sketch_video.schema()):
         for words in _words(schema):
             yield "tasks_app/generators", words, None
+    for name in registry.names():
+        yield "tasks_app/generators", registry.adapter_class(name).settings_help, None
     yield from _built_in()
+    yield from _libraries()
 
 
 def _words(spec: Mapping[str, Any]) -> Iterator[str]:
@@ -122,9 +128,48 @@ def _built_in() -> Iterator[Found]:
                 yield _BUILT_IN, value.value, None
 
 
-def _extract(path: Path, text: bytes) -> Iterator[Found]:
-    where = str(path.relative_to(ROOT))
-    found = extract("python", io.BytesIO(text), keywords=_KEYWORDS)
+def _libraries() -> Iterator[Found]:
+    """Yield what the libraries say on the staff's pages and Django does not say in Chinese."""
+    known = _said_by_django()
+    for name, parts in _LIBRARIES.items():
+        package = Path(str(files(name)))
+        paths = (path for part in parts for found in package.glob(part) for path in _files(found))
+        for path in sorted(paths):
+            for _, message, context in _extract(path, package):
+                if (context, _first(message)) not in known:
+                    yield name, message, context
+
+
+def _files(found: Path) -> Iterator[Path]:
+    """Yield the sources in a folder, or the one that it is."""
+    paths = found.rglob("*") if found.is_dir() else (found,)
+    return (path for path in paths if path.suffix in (".py", ".html"))
+
+
+def _said_by_django() -> set[tuple[str | None, str]]:
+    """Return the sentences that have a Chinese translation in Django itself."""
+    found = set()
+    for path in Path(str(files("django"))).rglob("locale/zh_Hans/LC_MESSAGES/django.mo"):
+        with path.open("rb") as file:
+            said = read_mo(file)
+        found |= {(one.context, _first(one.id)) for one in said if one.id and all(_strings(one))}
+    return found
+
+
+def _first(message: Any) -> str:
+    """Return a sentence, or its first form: the second is not what it is looked up by."""
+    return message if isinstance(message, str) else str(message[0])
+
+
+def _extract(path: Path, root: Path) -> Iterator[Found]:
+    from django.utils.translation.template import templatize
+
+    text = path.read_text()
+    if path.suffix == ".html":
+        # Tokens of Python on lines of their own: their indentation means nothing.
+        text = "\n".join(line.strip() for line in templatize(text).splitlines())
+    where = str(path.relative_to(root))
+    found = extract("python", io.BytesIO(text.encode()), keywords=_KEYWORDS)
     for _, message, _, context in found:
         yield where, message, context
 

@@ -13,6 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from tasks_app.admin import journal
 from tasks_app.core import staff
 from tasks_app.models import Task
 
@@ -91,8 +92,8 @@ def perform(request: HttpRequest, action: TaskAction, task_ids: Sequence[UUID]) 
 def _log(request: HttpRequest, action: TaskAction, done: Sequence[UUID]) -> None:
     if done:
         tasks = list(Task.objects.filter(pk__in=done))
-        user = str(request.user.pk)
-        LogEntry.objects.log_actions(user, tasks, CHANGE, change_message=str(action.label))
+        user, word = str(request.user.pk), journal.plain(action.label)
+        LogEntry.objects.log_actions(user, tasks, CHANGE, change_message=word)
 
 
 def _say(request: HttpRequest, action: TaskAction, done: int, skipped: int, more: bool) -> None:

@@ -8,12 +8,12 @@ from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from tasks_app.admin import now, plots
+from tasks_app.admin import now, plots, words
 from tasks_app.core import observation
 from tasks_app.core.observation import Backlog, Slots, WorkerSign
 from tasks_app.gates.connection import RedisError
 from tasks_app.gates.workers import LIFETIME
-from tasks_app.lifecycle import State
+from tasks_app.lifecycle import ErrorCode, State
 from tasks_app.models import Generator
 
 SECONDS: Final = 5.0
@@ -25,7 +25,7 @@ class Facts:
     """What the plots are drawn from. Without Redis, slots and workers are None."""
 
     generators: list[Generator]
-    states: dict[State, int]
+    states: dict[str, int]
     backlogs: list[Backlog]
     paces: dict[Any, observation.Pace]
     pools: list[str]
@@ -58,7 +58,7 @@ def read() -> Facts:
         slots = workers = None  # type: ignore[assignment]
     return Facts(
         generators=generators,
-        states=observation.states(observation.totals()),
+        states=_counts(),
         backlogs=observation.backlogs(),
         paces=observation.paces(),
         pools=pools,
@@ -68,21 +68,29 @@ def read() -> Facts:
 
 
 def _tiles(facts: Facts) -> list[dict[str, str]]:
-    words = {
-        State.PENDING: _("waiting"),
-        State.RUNNING: _("running"),
-        State.SUCCESS: _("succeeded"),
-        State.FAILED: _("failed"),
-        State.TIMEOUT: _("timed out"),
-    }
     return [
         {
-            "state": state.value,
-            "word": words[state],
-            "number": number_format(number, use_l10n=True, force_grouping=True),
+            "state": name,
+            "word": str(word),
+            "number": number_format(facts.states[name], use_l10n=True, force_grouping=True),
         }
-        for state, number in facts.states.items()
+        for name, word in words.STATES.items()
     ]
+
+
+def _counts() -> dict[str, int]:
+    """Return how many tasks are in each state; those ended on purpose are not called failed."""
+    totals = observation.totals()
+    found: dict[str, int] = {
+        state.value: number for state, number in observation.states(totals).items()
+    }
+    canceled = sum(
+        one.number for one in totals if one.state == State.FAILED and one.code == ErrorCode.CANCELED
+    )
+    return found | {
+        State.FAILED.value: found[State.FAILED.value] - canceled,
+        words.CANCELED: canceled,
+    }
 
 
 def _paces(facts: Facts) -> list[plots.Range]:
@@ -95,7 +103,7 @@ def _paces(facts: Facts) -> list[plots.Range]:
             (_("waits"), "wait", pace.waited),
             (_("takes"), "take", pace.took),
         ):
-            text = f"{now.span(middle)} – {now.span(high)}"
+            text = f"{words.span(middle)} – {words.span(high)}"
             rows.append(plots.Range(f"{generator.name} {word}", middle, high, text, kind))
     return rows
 
@@ -127,7 +135,7 @@ def _queues(facts: Facts) -> list[plots.Bar]:
         plots.Bar(
             pool,
             depth[pool] / most,
-            f"{depth[pool]}, {now.span(oldest[pool])}" if depth[pool] else "0",
+            f"{depth[pool]}, {words.span(oldest[pool])}" if depth[pool] else "0",
             "late" if oldest[pool] > 900 else "",
         )
         for pool in facts.pools
@@ -140,7 +148,7 @@ def _workers(facts: Facts) -> list[plots.Bar]:
         plots.Bar(
             f"{sign.pool}: {sign.name}",
             1 - sign.seconds / LIFETIME,
-            _("%(span)s ago") % {"span": now.span(sign.seconds)},
+            _("%(span)s ago") % {"span": words.span(sign.seconds)},
             "late" if sign.seconds > LIFETIME / 2 else "",
         )
         for sign in facts.workers[:_MOST_ROWS]

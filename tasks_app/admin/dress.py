@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import unfold.decorators
+import unfold.utils
 from django.utils.functional import Promise
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "TabularInline",
     "UserChangeForm",
     "UserCreationForm",
+    "coloured",
     "display",
 ]
 
@@ -33,9 +35,17 @@ def display(
 ) -> Callable[[F], F]:
     """Name a column; with ``label``, show its values as labels in these colours."""
     dressed: Any = unfold.decorators.display
+    colours = None if label is None else dict(label)
 
     def named(function: F) -> F:
-        decorated: F = dressed(function, description=description, label=label)
+        decorated: F = dressed(function, description=description, label=colours)
         return decorated
 
     return named
+
+
+def coloured(value: str, word: str, colours: Mapping[str, str]) -> str:
+    """Return a word as a label in the colour of its value."""
+    dressed: Any = unfold.utils.display_for_label
+    found: str = dressed((value, word), "–", dict(colours))  # safe text
+    return found

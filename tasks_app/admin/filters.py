@@ -10,7 +10,29 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from tasks_app.admin import words
+from tasks_app.lifecycle import ErrorCode, State
 from tasks_app.models import Generator
+
+
+class InState(admin.SimpleListFilter):
+    """By state, as the list names it: tasks ended on purpose are no failures."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        """Offer what states are called."""
+        return list(words.STATES.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow to one state; both kinds of failed tasks have their index."""
+        wanted = self.value()
+        if wanted == words.CANCELED:
+            return queryset.filter(error_code=ErrorCode.CANCELED.value)
+        if wanted == State.FAILED:
+            queryset = queryset.exclude(error_code=ErrorCode.CANCELED.value)
+        return queryset.filter(state=wanted) if wanted in words.STATES else queryset
 
 
 class Submitted(admin.SimpleListFilter):

@@ -8,11 +8,12 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms.fields import InvalidJSONInput
 from django.http import HttpRequest
+from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
-from tasks_app.admin import now
+from tasks_app.admin import journal, now, words
 from tasks_app.admin.base import Base
 from tasks_app.admin.dress import Select, display
 from tasks_app.core.withdrawal import withdraw
@@ -26,7 +27,7 @@ def settings_help() -> str:
     return format_html_join(
         "",
         "<p><strong>{}</strong>: {}</p>",
-        ((name, registry.adapter_class(name).settings_help) for name in registry.names()),
+        ((name, gettext(registry.adapter_class(name).settings_help)) for name in registry.names()),
     )
 
 
@@ -43,7 +44,7 @@ class SettingsField(forms.JSONField):
         except (RecursionError, ValueError, documents.Unusable) as error:
             raise ValidationError(str(error)) from error
         if not isinstance(found, dict):
-            raise ValidationError("The settings must be an object; without any, write {}.")
+            raise ValidationError(_("The settings must be an object; without any, write {}."))
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
@@ -104,7 +105,12 @@ class GeneratorForm(forms.ModelForm[Generator]):
         return cleaned
 
 
-_STATES: Final = {_("offered"): "success", _("paused"): "warning", _("withdrawn"): "danger"}
+_STATES: Final = {
+    "offered": ("success", _("offered")),
+    "paused": ("warning", _("paused")),
+    "withdrawn": ("danger", _("withdrawn")),
+}
+_COLOURS: Final = {name: colour for name, (colour, _word) in _STATES.items()}
 
 
 @admin.register(Generator)
@@ -133,12 +139,13 @@ class GeneratorAdmin(Base[Generator]):
         ),
     )
 
-    @display(_("status"), label=_STATES)
-    def status(self, generator: Generator) -> str:
-        """Return whether it takes tasks and starts them."""
-        if not generator.enabled:
-            return str(_("withdrawn"))
-        return str(_("paused") if generator.paused else _("offered"))
+    @display(_("status"), label=_COLOURS)
+    def status(self, generator: Generator) -> tuple[str, str]:
+        """Return whether it takes tasks and starts them: what the colour goes by, and the word."""
+        found = "offered" if generator.enabled else "withdrawn"
+        if generator.enabled and generator.paused:
+            found = "paused"
+        return found, str(_STATES[found][1])
 
     @display(_("slots used"))
     def slots(self, generator: Generator) -> str:
@@ -150,7 +157,7 @@ class GeneratorAdmin(Base[Generator]):
     def waiting(self, generator: Generator) -> str:
         """Return how many tasks wait, and the longest for how long."""
         depth, oldest = now.waiting().get(generator.pk, (0, 0.0))
-        return f"{depth} ({now.span(oldest)})" if depth else "0"
+        return f"{depth} ({words.span(oldest)})" if depth else "0"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Generators with history are withdrawn, not deleted."""
@@ -161,24 +168,24 @@ class GeneratorAdmin(Base[Generator]):
     @admin.action(description=_("Pause: accept tasks, start none"), permissions=["change"])
     def pause(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
         """Pause; claims read the row, so it acts at once."""
-        self._set(request, queryset, str(_("paused")), paused=True)
+        self._set(request, queryset, _("paused"), paused=True)
 
     @admin.action(description=_("Resume: start tasks again"), permissions=["change"])
     def resume(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
         """Resume."""
-        self._set(request, queryset, str(_("resumed")), paused=False)
+        self._set(request, queryset, _("resumed"), paused=False)
 
     @admin.action(
         description=_("Drain: accept no tasks, finish those that wait"), permissions=["change"]
     )
     def drain(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
         """Stop offering it; what waits is still run."""
-        self._set(request, queryset, str(_("draining")), enabled=False, paused=False)
+        self._set(request, queryset, _("draining"), enabled=False, paused=False)
 
     @admin.action(description=_("Offer again"), permissions=["change"])
     def offer(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
         """Offer it again."""
-        self._set(request, queryset, str(_("offered")), enabled=True)
+        self._set(request, queryset, _("offered"), enabled=True)
 
     @admin.action(
         description=_("Withdraw: accept no tasks, cancel those that wait"), permissions=["change"]
@@ -187,7 +194,7 @@ class GeneratorAdmin(Base[Generator]):
         """Stop offering it and end what waits."""
         for generator in queryset:
             ended = withdraw(generator, request.user.get_username())
-            self.log_change(request, generator, f"withdrawn, {ended} canceled")
+            journal.note(self, request, generator, _("withdrawn"))
             text = ngettext(
                 "%(name)s: withdrawn, %(count)d waiting task canceled.",
                 "%(name)s: withdrawn, %(count)d waiting tasks canceled.",
@@ -197,7 +204,7 @@ class GeneratorAdmin(Base[Generator]):
         now.forget()
 
     def _set(
-        self, request: HttpRequest, queryset: QuerySet[Generator], word: str, **columns: bool
+        self, request: HttpRequest, queryset: QuerySet[Generator], word: Promise, **columns: bool
     ) -> None:
         done, skipped = 0, 0
         for generator in queryset:
@@ -205,7 +212,7 @@ class GeneratorAdmin(Base[Generator]):
                 skipped += 1
                 continue
             Generator.objects.filter(pk=generator.pk).update(**columns)
-            self.log_change(request, generator, word)
+            journal.note(self, request, generator, word)
             done += 1
         text = _("%(done)d %(word)s, %(skipped)d skipped.")
         self.message_user(request, text % {"done": done, "word": word, "skipped": skipped})

@@ -52,14 +52,6 @@ def waiting() -> dict[UUID, tuple[int, float]]:
     return kept("waiting", _waiting)
 
 
-def span(seconds: float) -> str:
-    """Return a length of time in its largest unit."""
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-
-
 def _slots() -> dict[UUID, int]:
     try:
         _, each = observation.slots_in_use(list(Generator.objects.all()))

@@ -14,22 +14,15 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from tasks_app.admin import actions, searching
+from tasks_app.admin import actions, searching, standing, words
 from tasks_app.admin.base import Base, ReadOnly
-from tasks_app.admin.dress import display
-from tasks_app.admin.filters import OfGenerator, Submitted
-from tasks_app.lifecycle import ERROR_SENTENCES, ErrorCode
+from tasks_app.admin.dress import coloured, display
+from tasks_app.admin.filters import InState, OfGenerator, Submitted
+from tasks_app.lifecycle import EventKind
 from tasks_app.models import Artifact, Attempt, Event, Task
 from tasks_app.results import links
 from tasks_app.results.links import Link
 
-COLOURS = {
-    "pending": "info",
-    "running": "warning",
-    "success": "success",
-    "failed": "danger",
-    "timeout": "danger",
-}
 _MOST_ROWS = 200
 """Events and attempts that a task's page shows: more than any task has in its life."""
 
@@ -38,10 +31,19 @@ _MOST_ROWS = 200
 class TaskAdmin(ReadOnly, Base[Task]):
     """Tasks, newest first."""
 
-    list_display = ("short_id", "state_label", "generator", "owner", "created_at", "took", "error")
+    list_display = (
+        "short_id",
+        "state_label",
+        "prompt",
+        "generator",
+        "user",
+        "submitted",
+        "took",
+        "error",
+    )
     list_display_links = ("short_id",)
     list_select_related = ("generator", "owner")
-    list_filter = ("state", OfGenerator, Submitted)
+    list_filter = (InState, OfGenerator, Submitted)
     search_fields = ("id",)
     search_help_text = _("The beginning of a task's id (6 digits at least) or of a user's name")
     ordering = ("-id",)
@@ -53,20 +55,23 @@ class TaskAdmin(ReadOnly, Base[Task]):
             None,
             {
                 "fields": (
-                    ("id", "state_label"),
+                    ("task_id", "state_now"),
                     ("generator", "owner"),
-                    ("priority", "pool"),
+                    ("urgency", "pool"),
                     ("created_at", "started_at"),
-                    ("finished_at", "deadline_at"),
-                    ("attempt_number", "failures"),
-                    ("request_id", "retry_of"),
+                    ("finished_at", "deadline"),
+                    ("attempt_number", "failed_attempts"),
+                    ("asked_by", "retried"),
                 )
             },
         ),
-        (_("What was asked for"), {"fields": ("parameters", "extra")}),
-        (_("Why it ended"), {"fields": ("error", "error_detail")}),
+        (_("What was asked for"), {"fields": ("asked", "parameters", "extra")}),
+        (_("Why it ended"), {"fields": ("error_told", "detail")}),
     )
-    readonly_fields = ("state_label", "parameters", "extra", "error")
+    readonly_fields = (
+        *("task_id", "state_now", "urgency", "deadline", "failed_attempts", "asked_by", "retried"),
+        *("asked", "parameters", "extra", "error_told", "detail"),
+    )
 
     # --- the list ------------------------------------------------------------------------
 
@@ -77,23 +82,47 @@ class TaskAdmin(ReadOnly, Base[Task]):
             '<code title="{}">{}…{}</code>', task.pk, str(task.pk)[:8], str(task.pk)[-6:]
         )
 
-    @display(_("state"), label=COLOURS)
-    def state_label(self, task: Task) -> str:
-        """Return the state."""
-        return task.state
+    @display(_("state"), label=words.COLOURS)
+    def state_label(self, task: Task) -> tuple[str, str]:
+        """Return the state: what its colour goes by, and the word."""
+        return words.state(task)
+
+    @display(_("prompt"))
+    def prompt(self, task: Task) -> str:
+        """Return the beginning of what was asked for."""
+        text = _prompt(task)
+        return format_html('<span class="cut" title="{}">{}</span>', text[:1000], text[:160])
+
+    @display(_("owner"))
+    def user(self, task: Task) -> str:
+        """Return whose it is; long names are cut, and read in full when pointed at."""
+        name = task.owner.get_username()
+        return format_html('<span class="cut" title="{}">{}</span>', name, name)
+
+    @display(_("created"))
+    def submitted(self, task: Task) -> str:
+        """Return when it was submitted, short enough for one line."""
+        return format_html(
+            '<time datetime="{}" title="{}">{}</time>',
+            task.created_at.isoformat(),
+            f"{task.created_at:%Y-%m-%d %H:%M:%S} UTC",
+            f"{task.created_at:%m-%d %H:%M:%S}",
+        )
 
     @display(_("took"))
     def took(self, task: Task) -> str:
         """Return the seconds from the start of the last attempt to the end."""
-        return _seconds(task.started_at, task.finished_at)
+        text = words.between(task.started_at, task.finished_at)
+        return format_html('<span class="whitespace-nowrap">{}</span>', text)
 
     @display(_("error"))
     def error(self, task: Task) -> str:
-        """Return why it ended without a result."""
-        if not task.error_code:
+        """Return why it ended without a result; who canceled it is told by its history."""
+        if words.state_of(task) == words.CANCELED or not task.error_code:
             return "–"
-        code = ErrorCode(task.error_code)
-        return format_html('<span title="{}">{}</span>', ERROR_SENTENCES[code], code.value)
+        code = task.error_code
+        title = f"{code}: {words.error_sentence(code)}"
+        return format_html('<span title="{}">{}</span>', title, words.error(code))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Task], search_term: str
@@ -102,6 +131,62 @@ class TaskAdmin(ReadOnly, Base[Task]):
         return searching.search(queryset, search_term, "id", "owner_id"), False
 
     # --- the page ------------------------------------------------------------------------
+
+    @display(_("id"))
+    def task_id(self, task: Task) -> str:
+        """Return the whole id."""
+        return format_html('<code class="whole">{}</code>', task.pk)
+
+    @display(_("state"))
+    def state_now(self, task: Task) -> str:
+        """Return the state as the list shows it."""
+        return coloured(*words.state(task), words.COLOURS)
+
+    @display(_("priority"))
+    def urgency(self, task: Task) -> str:
+        """Return the priority."""
+        return words.priority(task.priority)
+
+    @display(_("deadline"))
+    def deadline(self, task: Task) -> datetime | None:
+        """Return when it is ended if it still runs."""
+        return task.deadline_at
+
+    @display(_("failures"))
+    def failed_attempts(self, task: Task) -> str:
+        """Return the spent failure budget, of how much."""
+        return f"{task.failures} / {task.generator.failure_budget}"
+
+    @display(_("request id"))
+    def asked_by(self, task: Task) -> str:
+        """Return the id of the request that submitted it, as logs have it."""
+        return format_html('<code class="whole">{}</code>', task.request_id or "–")
+
+    @display(_("retry of"))
+    def retried(self, task: Task) -> str:
+        """Return a link to the task that this one repeats; it may be in the archive."""
+        if task.retry_of is None:
+            return "–"
+        page = reverse("admin:tasks_app_task_change", args=[task.retry_of])
+        return format_html('<a class="whole" href="{}">{}</a>', page, task.retry_of)
+
+    @display(_("prompt"))
+    def asked(self, task: Task) -> str:
+        """Return the prompt as it was typed."""
+        return _block(_prompt(task))
+
+    @display(_("error"))
+    def error_told(self, task: Task) -> str:
+        """Return why it ended without a result: the code of the API, and what it means."""
+        code = task.error_code
+        if not code:
+            return "–"
+        return format_html("{} <code>{}</code>", words.error_sentence(code), code)
+
+    @display(_("detail"))
+    def detail(self, task: Task) -> str:
+        """Return what the generator itself said."""
+        return _block(task.error_detail) if task.error_detail else "–"
 
     @display(_("parameters"))
     def parameters(self, task: Task) -> str:
@@ -196,6 +281,7 @@ def _surroundings(request: HttpRequest, task: Task) -> dict[str, Any]:
     attempts = Attempt.objects.filter(task_id=task.pk).order_by("number")[:_MOST_ROWS]
     events = Event.objects.filter(task_id=task.pk).order_by("id")[:_MOST_ROWS]
     return {
+        "standing": standing.rows(task),
         "timeline": [_line(event, task.created_at) for event in events],
         "attempts": [_row(attempt) for attempt in attempts],
         "pictures": _pictures(task),
@@ -213,15 +299,14 @@ def _surroundings(request: HttpRequest, task: Task) -> dict[str, Any]:
 
 
 def _line(event: Event, beginning: datetime) -> dict[str, Any]:
-    details = [f"{name}: {value}" for name, value in event.data.items() if value not in ("", None)]
     return {
-        "kind": event.get_kind_display(),
+        "kind": words.event(event.kind),
         "at": event.at,
-        "after": _seconds(beginning, event.at),
+        "after": words.between(beginning, event.at),
         "attempt": event.attempt_number,
-        "details": details,
-        "good": event.kind == "succeeded",
-        "bad": event.kind in ("failed", "timed_out", "canceled"),
+        "details": words.details(event),
+        "good": event.kind == EventKind.SUCCEEDED,
+        "bad": event.kind in (EventKind.FAILED, EventKind.TIMED_OUT),
     }
 
 
@@ -233,8 +318,8 @@ def _row(attempt: Attempt) -> dict[str, Any]:
         "heartbeat_at": attempt.heartbeat_at,
         "revoked_at": attempt.revoked_at,
         "ended_at": attempt.ended_at,
-        "took": _seconds(attempt.started_at, attempt.ended_at),
-        "outcome": attempt.outcome or _("still executing"),
+        "took": words.between(attempt.started_at, attempt.ended_at),
+        "outcome": words.outcome(attempt.outcome) or _("still executing"),
         "error": " ".join((attempt.error_code, attempt.error_detail)).strip(),
     }
 
@@ -259,13 +344,14 @@ def _link(row: Artifact, *, thumbnail: bool) -> str:
     return reverse("file", args=[links.sign(Link(row.pk, thumbnail, download=False))])
 
 
-def _seconds(begin: datetime | None, end: datetime | None) -> str:
-    if begin is None or end is None:
-        return "–"
-    seconds = (end - begin).total_seconds()
-    return f"{seconds:.1f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
+def _prompt(task: Task) -> str:
+    found = task.params.get("prompt") if isinstance(task.params, dict) else None
+    return found.strip() if isinstance(found, str) else ""
 
 
 def _pretty(value: object) -> str:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    return format_html('<pre class="whitespace-pre-wrap break-words">{}</pre>', text)
+    return _block(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _block(text: str) -> str:
+    return format_html('<pre class="block">{}</pre>', text or "–")

@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from tasks_app.admin import searching
+from tasks_app.admin import journal, searching
 from tasks_app.admin.base import Base, Kept, ReadOnly
 from tasks_app.admin.dress import (
     AdminPasswordChangeForm,
@@ -142,7 +142,7 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
         for user in queryset.exclude(is_active=active)[:500]:
             user.is_active = active
             user.save(update_fields=["is_active"])  # a signal drops cached keys
-            self.log_change(request, user, str(word))
+            journal.note(self, request, user, word)
             count += 1
         text = ngettext("%(count)d user %(word)s.", "%(count)d users %(word)s.", count)
         self.message_user(request, text % {"count": count, "word": word})

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks_app.admin import now, plots
+from tasks_app.admin import plots, words
 
 seconds = st.floats(min_value=0, max_value=1e7)
 
@@ -28,5 +28,5 @@ def test_bars_are_inside_and_seen_unless_they_are_nothing(fraction: float) -> No
 
 
 def test_spans_are_told_in_their_largest_unit() -> None:
-    told = [now.span(one) for one in (0.04, 9.96, 42, 150, 7_300, 200_000)]
+    told = [words.span(one) for one in (0.04, 9.96, 42, 150, 7_300, 200_000)]
     assert told == ["0.0 s", "10.0 s", "42 s", "2 min", "2 h", "2 d"]
