@@ -21,8 +21,14 @@ logger = logging.getLogger(__name__)
 HEAR = "tasks_app.jobs.hear"
 """The job's name is a contract with workers of other versions: it never changes."""
 
+POLL = "tasks_app.jobs.poll"
+"""So is this one's."""
+POLLS = "-polls"
+"""What follows a pool's name in the name of the queue that is about its submitted work."""
+
 _MAX_WAITING = 32
 """Bells a queue may hold; more would only be answered "nothing to do"."""
+_MAX_POLLS_WAITING = 2
 _FAILURE_TTL = 60
 
 
@@ -53,14 +59,26 @@ def ring(pool: str, times: int = 1) -> int:
     Never raises for an absent Redis: the task is safe in the table and the ticker rings again.
     Rings over our own client, whose short timeouts keep a silent Redis from stopping a request.
     """
+    return _rung(HEAR, pool, pool, times, _MAX_WAITING)
+
+
+def ring_polls(pool: str) -> int:
+    """Ring for whoever asks upstreams about a pool's submitted work; never raises either.
+
+    Each bell is heard by somebody who takes all that is due, so that few are needed.
+    """
+    return _rung(POLL, f"{pool}{POLLS}", pool, 1, _MAX_POLLS_WAITING)
+
+
+def _rung(job: str, name: str, pool: str, times: int, most: int) -> int:
     try:
-        wanted = min(times, _MAX_WAITING - waiting(pool))
+        wanted = min(times, most - waiting(name))
         for _ in range(wanted):
-            _queue(pool, client()).enqueue(
-                HEAR, pool, result_ttl=0, failure_ttl=_FAILURE_TTL, description=f"bell {pool}"
+            _queue(name, client()).enqueue(
+                job, pool, result_ttl=0, failure_ttl=_FAILURE_TTL, description=f"bell {name}"
             )
     except RedisError as error:
-        logger.warning("could not ring for pool %s: %s", pool, error)
+        logger.warning("could not ring for %s: %s", name, error)
         return 0
     return max(wanted, 0)
 

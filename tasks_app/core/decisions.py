@@ -45,6 +45,11 @@ def after_interruption(*, attempts: int, cap: int) -> Again | Over:
     return Over(ErrorCode.WORKER_LOST) if attempts >= cap else Again(0.0)
 
 
+def after_refusal(delay: float, *, attempts: int, cap: int) -> Again | Over:
+    """Decide after an upstream took nothing: it costs no failure budget."""
+    return Over(ErrorCode.UPSTREAM_ERROR) if attempts >= cap else Again(delay)
+
+
 def full_jitter(failures: int, base: float, cap: float) -> float:
     """Return ``uniform(0, min(cap, base * 2^(failures - 1)))``, the "full jitter" back-off.
 

@@ -13,11 +13,18 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from tasks_app import conf
+from tasks_app import bells, conf
 from tasks_app.core import effects, fairness
 from tasks_app.core.claim import holder_of
 from tasks_app.core.clock import database_now
-from tasks_app.core.decisions import Again, Over, after_error, after_interruption, after_loss
+from tasks_app.core.decisions import (
+    Again,
+    Over,
+    after_error,
+    after_interruption,
+    after_loss,
+    after_refusal,
+)
 from tasks_app.core.transitions import move, record
 from tasks_app.lifecycle import ErrorCode, EventKind, Outcome, State
 from tasks_app.models import Artifact, Attempt, Task
@@ -65,6 +72,21 @@ def interrupted(attempt: Attempt) -> bool:
             decision = after_interruption(attempts=task.attempt_number, cap=conf.get().max_attempts)
             moved = _follow(task, decision, "", spent=0, reason="worker stopped")
         _end(attempt, Outcome.INTERRUPTED if moved else Outcome.REVOKED)
+    _settled(attempt)
+    return moved
+
+
+def refused(attempt: Attempt, detail: str, delay: float) -> bool:
+    """The upstream takes nothing now: the task waits ``delay`` seconds at least, at no cost."""
+    with transaction.atomic():
+        task = _task_of(attempt)
+        moved = False
+        if task is not None:
+            decision = after_refusal(
+                delay, attempts=task.attempt_number, cap=conf.get().max_attempts
+            )
+            moved = _follow(task, decision, detail, spent=0, reason="upstream busy")
+        _end(attempt, Outcome.REFUSED if moved else Outcome.REVOKED, detail=detail)
     _settled(attempt)
     return moved
 
@@ -137,6 +159,8 @@ def end_now(
     effects.changed(task.pk)
     if live is not None:
         effects.revoked(live.claim_id, event.value)
+        if live.remote:
+            bells.ring_polls(task.pool)
     return True
 
 
@@ -227,6 +251,8 @@ def _revoke(task: Task) -> Attempt | None:
         task_id=task.pk, number=task.attempt_number, ended_at__isnull=True
     )
     live.filter(revoked_at__isnull=True).update(revoked_at=Now())
+    # What was submitted is looked at now, to be canceled upstream.
+    live.exclude(upstream_id="").update(next_poll_at=Now())
     return live.first()
 
 
