@@ -34,12 +34,12 @@ def run(claim: Claim, redis: Redis, started: Started) -> None:
     a restart of the database meanwhile must not matter. Database errors that outlast patience
     fly; the sweep then finds the attempt without heartbeat.
     """
-    with logs.about(*_prompts(claim), **claim.names):
+    with logs.about(*prompts(claim), **claim.names):
         _run(claim, redis, started)
 
 
-def _prompts(claim: Claim) -> list[str]:
-    """What the user wrote, which models like to repeat in their errors: not for the log."""
+def prompts(claim: Claim) -> list[str]:
+    """Return what the user wrote, which models like to repeat in their errors: not for the log."""
     if conf.get().log_prompts:
         return []
     params = claim.task.params
@@ -87,11 +87,12 @@ def _attempted(claim: Claim, progress: Run, stored: list[Artifact]) -> Callable[
     except BaseException as error:
         if progress.reason is not None:
             return _halt(claim, progress.reason)
-        return _failure(claim, _as_generator_error(claim, error))
+        return _failure(claim, as_generator_error(claim, error))
     return _success(claim, stored)
 
 
-def _as_generator_error(claim: Claim, error: BaseException) -> GeneratorError:
+def as_generator_error(claim: Claim, error: BaseException) -> GeneratorError:
+    """Return what the task is told of an error; one that nobody foresaw is logged."""
     if isinstance(error, GeneratorError):
         return error
     logger.error("task %s: the generator failed", claim.task.pk, exc_info=error)
