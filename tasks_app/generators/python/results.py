@@ -9,11 +9,10 @@ from PIL import Image
 
 from tasks_app.generators.base import Output
 from tasks_app.generators.errors import GeneratorError
+from tasks_app.generators.signatures import media_type_of
 from tasks_app.lifecycle import ErrorCode
 
 _ENCODABLE: Final = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})
-_STILLS: Final = frozenset({b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1"})
-"""Brands of pictures in the same kind of container."""
 _ACCEPTED: Final = (
     "a PIL image, bytes of a PNG, JPEG, WebP or MP4 file, (bytes, media type), an Output, "
     "a uint8 array of shape (height, width, 3), or a list or iterator of these"
@@ -81,14 +80,9 @@ def sniff(content: bytes) -> str:
 
     Raises ``GeneratorError`` (``result_unusable``) for other bytes.
     """
-    if content.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if content.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    if content[4:8] == b"ftyp" and content[8:12] not in _STILLS:
-        return "video/mp4"
+    found = media_type_of(content)
+    if found is not None:
+        return found
     raise _unusable("The callable returned bytes that are no PNG, JPEG, WebP or MP4 file.")
 
 
