@@ -105,6 +105,8 @@ def test_from_the_login_to_a_picture_and_its_end(studio: Studio) -> None:
     with page.expect_download() as download:
         card.get_by_role("link", name="Download").click()
     assert download.value.path().read_bytes().startswith(b"\x89PNG")
+    open_it = card.get_by_role("link", name="Open", exact=True)
+    expect(open_it).to_have_attribute("href", f"/tasks/{studio.tasks()[0]['task_id']}")
     card.get_by_role("button", name="Put away").click()
     expect(card).to_have_count(0)
     thumbnail = studio.tile("A lighthouse").locator("img")
@@ -116,7 +118,7 @@ def test_from_the_login_to_a_picture_and_its_end(studio: Studio) -> None:
     expect(page.locator(".params")).to_contain_text(seed)
     expect(page.locator("figure img")).to_have_js_property("naturalWidth", 1024)
     screenshots(page, "task")
-    page.get_by_role("button", name="Delete pictures").click()
+    page.get_by_role("button", name="Delete picture").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.locator(".wall")).to_contain_text("Removed")
     page.get_by_role("link", name="Reuse").click()
@@ -197,6 +199,43 @@ def test_cancel_try_again_and_reuse(studio: Studio) -> None:
     tasks = studio.tasks()
     assert [task["error"]["code"] for task in tasks] == ["canceled", "canceled"]
     assert tasks[0]["retry_of"] == tasks[1]["task_id"]
+
+
+def test_a_canceled_card_of_several_pictures_shows_one_mark(studio: Studio) -> None:
+    page = studio.page
+    page.get_by_label("Generator").select_option("sketch")
+    page.get_by_label("Prompt", exact=True).fill("four of the sea")
+    page.get_by_label("More settings").or_(page.get_by_text("More settings")).first.click()
+    page.locator('[name="f-n"][value="4"]').check(force=True)
+    page.locator('[name="f-detail"][value="fine"]').check(force=True)
+    studio.develop.click()
+    card = studio.card("four of the sea")
+    card.get_by_role("button", name="Cancel").click()
+    expect(card).to_have_attribute("data-state", "canceled")
+    mark, print_ = card.locator(".tomb .icon").bounding_box(), card.locator(".print").bounding_box()
+    assert mark is not None
+    assert print_ is not None
+    assert mark["x"] + mark["width"] / 2 == pytest.approx(print_["x"] + print_["width"] / 2, abs=1)
+    assert mark["y"] + mark["height"] / 2 == pytest.approx(
+        print_["y"] + print_["height"] / 2, abs=1
+    )
+
+
+def test_a_field_that_is_wrong_is_shown_whole(studio: Studio) -> None:
+    page = studio.page
+    page.set_viewport_size({"width": 1280, "height": 480})
+    page.get_by_label("Generator").select_option("sketch")
+    page.get_by_label("Prompt", exact=True).fill("too small")
+    page.get_by_label("Custom").check(force=True)
+    page.get_by_label("Height").fill("1")
+    page.locator(".fields").evaluate("node => node.scrollTo(0, 0)")
+    studio.develop.click()
+    error = page.locator("#f-height-error")
+    expect(error).to_be_visible()
+    box, bar = error.bounding_box(), page.locator(".send").bounding_box()
+    assert box is not None
+    assert bar is not None
+    assert box["y"] + box["height"] <= bar["y"]
 
 
 def test_why_it_waits_and_what_went_wrong_is_said(studio: Studio) -> None:

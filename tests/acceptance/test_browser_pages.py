@@ -1,6 +1,8 @@
 """Gallery, task page, keys, account and news in a real browser, in both languages."""
 
+import json
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,6 +70,11 @@ def test_the_gallery_pages_searches_and_goes_back(
     expect(tiles(page)).to_have_count(ALL)
     page.wait_for_function("(top) => Math.abs(scrollY - top) < 300", arg=top)
 
+    page.get_by_label(ada.say("State")).select_option("canceled")
+    page.wait_for_url(re.compile(r"/gallery\?state=canceled$"))
+    expect(tiles(page)).to_have_count(48)
+    page.locator("#more").click()
+    expect(tiles(page)).to_have_count(OLDER)
     page.get_by_label(ada.say("State")).select_option("success")
     page.wait_for_url(re.compile(r"/gallery\?state=success$"))
     expect(tiles(page)).to_have_count(len(PICTURES))
@@ -138,6 +145,11 @@ def test_a_task_page_walks_saves_and_copies(
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith(f"curl '{house.url}/v1/tasks'")
     assert PICTURES[0][0] in copied
+    first, second = (_run(copied, house.keys["finn"]) for _ in range(2))
+    assert first["task_id"] == second["task_id"]  # its key is in it
+    assert (first["params"]["prompt"], second["reused"]) == (PICTURES[0][0], True)
+    with house.api("finn") as client:
+        client.delete(f"/v1/tasks/{first['task_id']}")
 
     for place in (0, 1):
         page.keyboard.press("ArrowRight")
@@ -153,6 +165,15 @@ def test_a_task_page_walks_saves_and_copies(
     ada.link("Reuse").click()
     expect(page.get_by_label(ada.say("Prompt"), exact=True)).to_have_value(PICTURES[0][0])
     screenshots(page, f"studio-{language}")
+
+
+def _run(command: str, key: str) -> dict[str, Any]:
+    """Run what was copied in a bare shell."""
+    environment = {"PATH": "/usr/bin:/bin", "DARKROOM_API_KEY": key}
+    shell = ["/bin/sh", "-c", command]
+    done = subprocess.run(shell, env=environment, check=True, capture_output=True, timeout=30)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 @BOTH
@@ -320,13 +341,13 @@ def test_a_new_password_logs_out_everywhere_else(visit: Callable[..., Reader]) -
     for name, value in (("old_password", "wrong"), ("new_password1", "develop in the dark 7")):
         page.locator(f"#id_{name}").fill(value)
     page.locator("#id_new_password2").fill("develop in the dark 7")
-    here.button("Change it").click()
+    here.button("Change the password").click()
     expect(page.locator("#old-error")).to_be_visible()
     screenshots(page, "password-zh")
     for name in ("old_password", "new_password1", "new_password2"):
         old = name == "old_password"
         page.locator(f"#id_{name}").fill("finn-password" if old else "develop in the dark 7")
-    here.button("Change it").click()
+    here.button("Change the password").click()
     expect(page.locator(".said")).to_contain_text("密码已修改")
     here.go("/gallery")
     expect(page.locator("#finder")).to_be_visible()

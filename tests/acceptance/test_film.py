@@ -1,5 +1,6 @@
 """A video from prompt to player, in a real browser."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -74,6 +75,8 @@ def test_a_video_plays_on_its_page_and_under_the_pointer(
         expect(video).to_have_js_property(name, True)
     expect(video).to_have_js_property("videoWidth", 320)
     expect(video).to_have_js_property("clientWidth", 320)
+    expect(page.locator(".params")).to_contain_text(re.compile(r"Length\s*2 s"))
+    expect(page.get_by_role("button", name="Delete video")).to_be_visible()
     screenshots(page, "film-task")
     assert complaints.lines == []
 

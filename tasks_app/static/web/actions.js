@@ -6,7 +6,7 @@ import { announce, button, el, icon } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { keyFor, settled } from "./pending.js";
 import { sessionEnded } from "./watch.js";
-import { refusal } from "./words.js";
+import { refusal, removalWords } from "./words.js";
 
 const TWICE = 1500; // ms within which a second click means the first one
 
@@ -55,10 +55,12 @@ export function retryButton(task, onNew, { primary = true } = {}) {
 }
 
 export function removeButton(task, onTask) {
-  return button(gettext("Delete pictures"), { icon: "bin", class: "danger", on: () => ask(
-    gettext("Delete these pictures?"),
-    gettext("The files are removed for good. The task stays in your history."),
+  const [label, question] = removalWords(task);
+  return button(label, { icon: "bin", class: "danger", on: () => ask(
+    question,
+    gettext("It is removed for good, with its files. The task stays in your history."),
     gettext("Delete"),
+    gettext("Keep"),
     async () => onTask((await call("DELETE", `/tasks/${task.task_id}/result`)).body),
   ) });
 }
@@ -74,12 +76,12 @@ export function copyButton(label, text, options = {}) {
   return node;
 }
 
-function ask(title, text, yes, act) {
+function ask(title, text, yes, no, act) {
   const close = () => dialog.close();
   const confirm = guarded(yes, { class: "danger solid", icon: "bin" }, async () => { await act(); close(); });
   const dialog = el("dialog", { class: "ask", "aria-labelledby": "ask-title" },
     el("h2", { id: "ask-title" }, title), el("p", {}, text),
-    el("div", { class: "actions" }, button(gettext("Keep them"), { on: close, autofocus: true }), confirm));
+    el("div", { class: "actions" }, button(no, { on: close, autofocus: true }), confirm));
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("click", (event) => event.target === dialog && close());
   document.body.append(dialog);

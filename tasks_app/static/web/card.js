@@ -4,7 +4,7 @@ import { cancelButton, iconLink, retryButton } from "./actions.js";
 import { announce, button, el, fill, icon, say } from "./dom.js";
 import { format, gettext } from "./i18n.js";
 import { now, taskPage } from "./page.js";
-import { develop, download, sheet, tombstone } from "./prints.js";
+import { blank, develop, download, sheet, tombstone } from "./prints.js";
 import { advice, errorSentence, errorTitle, figures, isCanceled, isGone, isLive, promptOf, reason, stateIcon, stateWord } from "./words.js";
 
 const HELD = new Set(["paused", "no_worker", "upstream"]); // nothing moves until somebody acts
@@ -100,8 +100,8 @@ export class Card {
   #ended(task, wasLive) {
     fill(this.#note);
     if (task.status === "success" && !isGone(task)) develop(this.#sheet, task, { slowly: wasLive });
-    else if (isGone(task)) fill(this.#sheet, tombstone(stateWord(task)));
-    else if (!isLive(task)) fill(this.#sheet, el("div", { class: "tomb" }, icon(stateIcon(task))));
+    else if (isGone(task)) blank(this.#sheet, tombstone(stateWord(task)));
+    else if (!isLive(task)) blank(this.#sheet, el("div", { class: "tomb" }, icon(stateIcon(task))));
     if (task.error && !isCanceled(task)) {
       fill(this.#note, el("p", { class: "what" }, errorTitle(task.error.code)), el("p", { class: "help" }, `${errorSentence(task.error)} ${advice(task)}`.trim()));
     }
@@ -110,6 +110,7 @@ export class Card {
   #buttons(task) {
     const { changed, added, reuse, dismiss } = this.#handlers;
     if (isLive(task)) return cancelButton(task, changed);
+    const open = iconLink(taskPage(task.task_id), gettext("Open"), "link");
     const again = button(gettext("Reuse"), { icon: "reuse", on: () => reuse(this.task) });
     const away = el("button", {
       type: "button", class: "quiet square away", "aria-label": gettext("Put away"), title: gettext("Put away"),
@@ -117,10 +118,9 @@ export class Card {
     }, icon("close"));
     if (task.status === "success") {
       const artifacts = task.result.artifacts;
-      const save = artifacts.length === 1 ? iconLink(download(artifacts[0]), gettext("Download"), "save", { download: "" })
-        : iconLink(taskPage(task.task_id), gettext("Open"), "link");
-      return [artifacts.length ? save : null, again, away];
+      const save = artifacts.length === 1 ? iconLink(download(artifacts[0]), gettext("Download"), "save", { download: "" }) : null;
+      return [save, open, again, away];
     }
-    return [task.error.retryable ? retryButton(task, added) : null, again, away];
+    return [task.error.retryable ? retryButton(task, added) : null, open, again, away];
   }
 }

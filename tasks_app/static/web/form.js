@@ -178,8 +178,9 @@ export class Compose {
       if (own) faults[name] ??= fault(values[name], specs[name] ?? {}) || fieldWords(error);
       else others.push(unknownField(error.pointer.replace(/^\//, ""), fieldWords(error)));
     }
-    this.#show(faults);
+    // First what takes room from the fields, then the way to the first of them.
     if (others.length) this.#tell(others.join(" "));
+    this.#show(faults);
   }
 
   // Shows faults at their fields and goes to the first one. True if there is one.
@@ -194,7 +195,8 @@ export class Compose {
     if (!first) return false;
     const folded = first.node.closest("details");
     if (folded) folded.open = true;
-    first.focus();
+    first.focus({ preventScroll: true });
+    first.node.scrollIntoView({ block: "nearest" }); // with what is said below it
     return true;
   }
 

@@ -98,7 +98,7 @@ export function invitation(onPick) {
     gettext("A lighthouse in a storm at dusk"),
     gettext("Snowy mountains under the northern lights"),
     gettext("A quiet harbour in morning fog, ink wash"),
-    gettext("Poppies in a field, golden hour"),
+    gettext("A bunch of red poppies, watercolour"),
   ];
   return [
     el("div", { class: "blank", "aria-hidden": "true" }, el("span", {}), el("span", {}), el("span", {})),

@@ -25,6 +25,12 @@ export function sheet(task) {
   return node;
 }
 
+// A sheet that will never hold a picture: one cell, whatever was asked for.
+export function blank(node, content) {
+  node.dataset.cells = "1";
+  fill(node, content);
+}
+
 // Lets the pictures of a finished task appear on its sheet.
 export function develop(node, task, { slowly = false } = {}) {
   const shown = task.result.artifacts.slice(0, 4);

@@ -1,7 +1,7 @@
 // One task: its pictures large, its wish, its history.
 
 import { cancelButton, copyButton, iconLink, removeButton, retryButton } from "./actions.js";
-import { call } from "./api.js";
+import { call, newKey } from "./api.js";
 import { ProgressBar, StateLine } from "./card.js";
 import { curl } from "./curl.js";
 import { button, el, fill, icon } from "./dom.js";
@@ -9,7 +9,7 @@ import { clockTime, duration, format, gettext, moment, number, size } from "./i1
 import { ended, isNews, showsNews } from "./notices.js";
 import { data, taskPage } from "./page.js";
 import { walk } from "./pictures.js";
-import { download, picture, sheet, tombstone } from "./prints.js";
+import { blank, download, picture, sheet, tombstone } from "./prints.js";
 import { watch } from "./watch.js";
 import { advice, attemptsOf, errorSentence, errorTitle, eventDetail, eventWord, isCanceled, isGone, isLive, promptOf, stateIcon, stateWord } from "./words.js";
 
@@ -70,9 +70,9 @@ function hang(wasLive) {
     card.style.setProperty("--ratio", paper.style.getPropertyValue("--ratio"));
     fill(wall, card);
   } else {
-    const blank = sheet(task);
-    fill(blank, isGone(task) ? tombstone(goneWords()) : el("div", { class: "tomb" }, icon(stateIcon(task))));
-    fill(wall, blank);
+    const empty = sheet(task);
+    blank(empty, isGone(task) ? tombstone(goneWords()) : el("div", { class: "tomb" }, icon(stateIcon(task))));
+    fill(wall, empty);
   }
 }
 
@@ -146,6 +146,7 @@ function wish() {
 function valueWord(value, spec) {
   const label = spec?.["x-enum-labels"]?.[value];
   if (label) return label;
+  if (typeof value === "number" && spec?.["x-unit"]) return `${number(value)} ${spec["x-unit"]}`;
   if (typeof value === "number" && !Number.isInteger(value)) return number(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
@@ -158,8 +159,8 @@ async function loadHistory() {
     const begin = Date.parse(task.created_at);
     showTries(attemptsOf(body.items));
     fill(story, body.items.map((event) => el("li", { data: { kind: event.kind } },
-      el("span", { class: "event" }, eventWord(event), event.attempt > 1 ? el("small", {}, ` ${format(gettext("attempt {number}"), { number: event.attempt })}`) : null),
-      el("span", { class: "dim" }, eventDetail(event)),
+      el("span", { class: "event" }, eventWord(event, task.kind), event.attempt > 1 ? el("small", {}, ` ${format(gettext("attempt {number}"), { number: event.attempt })}`) : null),
+      el("span", { class: "dim" }, eventDetail(event, task.kind)),
       el("time", { datetime: event.at, title: moment(event.at) }, clockTime(event.at), " ", el("small", {}, `+${duration((Date.parse(event.at) - begin) / 1000)}`)))));
   } catch (error) {
     if (error.status === undefined) throw error;
@@ -182,7 +183,9 @@ fill(facts,
   el("div", { class: "panel status" }, state.node, bar.node, note, actions),
   el("section", { class: "panel" }, el("h2", {}, gettext("Request")), wish(),
     el("div", { class: "actions" },
-      copyButton(gettext("Copy as curl"), () => curl(task, location.origin)),
+      copyButton(gettext("Copy as curl"), () => curl(task, location.origin, newKey()), {
+        title: gettext("Sent twice, it is still one task: change its key for another one."),
+      }),
       copyButton(gettext("Copy prompt"), () => promptOf(task)))),
   el("section", { class: "panel" }, el("h2", {}, gettext("History")), story), tries);
 update(task);

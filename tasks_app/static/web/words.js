@@ -103,11 +103,20 @@ export function advice(task) {
   }[code] ?? (retryable ? gettext("Trying again may help.") : gettext("Change the request and send it again."));
 }
 
+// What the button is called that removes a result, and what it asks.
+export function removalWords(task) {
+  const several = task.result.artifacts.length > 1;
+  if (task.kind === "video") {
+    return several ? [gettext("Delete videos"), gettext("Delete these videos?")] : [gettext("Delete video"), gettext("Delete this video?")];
+  }
+  return several ? [gettext("Delete pictures"), gettext("Delete these pictures?")] : [gettext("Delete picture"), gettext("Delete this picture?")];
+}
+
 // Why the service refused a request. The API speaks English; what is known by its code is said here.
 export function refusal(error) {
   return {
     not_found: gettext("It is not there any more."),
-    result_expired: gettext("The pictures are not stored any more."),
+    result_expired: gettext("The result is not stored any more."),
     generator_unavailable: gettext("This generator is not offered any more."),
     not_finished: gettext("It has not ended yet."),
     idempotency_key_reused: gettext("This was sent before with other values. Change something and send it again."),
@@ -140,7 +149,7 @@ export function fieldWords({ code, detail }) {
   }[code] ?? detail;
 }
 
-export function eventWord(event) {
+export function eventWord(event, kind) {
   const word = {
     submitted: gettext("Handed in"),
     claimed: gettext("Taken by a worker"),
@@ -151,16 +160,16 @@ export function eventWord(event) {
     requeued: gettext("Back in line"),
     attempt_ended: gettext("Attempt ended"),
     late_result: gettext("A result came too late"),
-    result_removed: gettext("Pictures removed"),
+    result_removed: kind === "video" ? gettext("Video removed") : gettext("Pictures removed"),
     staff_action: gettext("Staff stepped in"),
   }[event.kind];
   return word ?? event.kind;
 }
 
-export function eventDetail(event) {
+export function eventDetail(event, kind) {
   const { code, reason: why, detail, by, action, artifacts } = event.data ?? {};
   const words = event.kind === "canceled" ? [] : [code, why].map((one) => codeWord(one) ?? reasonWord(one));
-  const made = event.kind === "succeeded" && artifacts > 1 ? format(gettext("{count} pictures"), { count: number(artifacts) }) : "";
+  const made = event.kind === "succeeded" && artifacts > 1 ? format(kind === "video" ? gettext("{count} videos") : gettext("{count} pictures"), { count: number(artifacts) }) : "";
   return [...words, made, actionWord(action), detail, whoWord(by)].filter((part) => typeof part === "string" && part).join(" · ");
 }
 
