@@ -26,6 +26,9 @@ POLL = "tasks_app.jobs.poll"
 POLLS = "-polls"
 """What follows a pool's name in the name of the queue that is about its submitted work."""
 
+CALLBACKS = "callbacks"
+"""The queue of the deliverers of callbacks: no pool of generators may be called so."""
+
 _MAX_WAITING = 32
 """Bells a queue may hold; more would only be answered "nothing to do"."""
 _MAX_POLLS_WAITING = 2

@@ -40,6 +40,10 @@ class Conf:
     worker_drain: float
     worker_max_tasks: int
     worker_max_mb: int
+    callback_allow: tuple[IPv4Network | IPv6Network, ...]
+    """Networks into which callbacks may go besides the open internet, with plain http, too."""
+    callback_slow_retries: bool
+    callback_days: float
     log_prompts: bool
     metrics_allow: tuple[IPv4Network | IPv6Network, ...]
     """Networks whose hosts may read ``/metrics`` without a token."""

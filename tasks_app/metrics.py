@@ -67,11 +67,35 @@ UPSTREAM: Final = Instrument(
     "Answers of upstream services by class: 2xx, 3xx, 4xx, 429, 5xx, none.",
     ("generator", "answer"),
 )
+CALLBACKS: Final = Instrument(
+    "callback_attempts", "Attempts to deliver a callback, by outcome.", ("event", "outcome")
+)
+CALLBACK_SECONDS: Final = Instrument(
+    "callback_attempt_seconds",
+    "Seconds that one attempt to deliver a callback took.",
+    (),
+    (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, float("inf")),
+)
+CALLBACK_LAG: Final = Instrument(
+    "callback_delivery_seconds",
+    "Seconds from an event to the receiver's 2xx.",
+    (),
+    (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0, 21600.0, 86400.0, float("inf")),
+)
 LOG_LINES_DROPPED: Final = Instrument(
     "log_lines_dropped", "Log lines that were dropped because the disk or pipe was too slow."
 )
 
-INSTRUMENTS: Final = (POLLS, CLAIMS, REPAIRS, UPSTREAM, LOG_LINES_DROPPED)
+INSTRUMENTS: Final = (
+    POLLS,
+    CLAIMS,
+    REPAIRS,
+    UPSTREAM,
+    CALLBACKS,
+    CALLBACK_SECONDS,
+    CALLBACK_LAG,
+    LOG_LINES_DROPPED,
+)
 
 _SEPARATOR: Final = "\x1f"
 SUM: Final = "sum"

@@ -1,0 +1,1 @@
+"""Callbacks: Darkroom telling callers, signed, at least once, and nobody inside the network."""
