@@ -13,7 +13,7 @@ class Generators(APIView):
 
     def get(self, request: Request) -> Response:
         """List the generators on offer with the schemas of their parameters."""
-        return Response({"items": offers.generators()})
+        return Response({"items": offers.generators(user_of(request))})
 
 
 class Account(APIView):

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from tasks_app.api.middleware import PRIVATE, request_id
+from tasks_app.core.documents import stamp
 from tasks_app.core.errors import Invalid, LimitState, Refusal, TooMany, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -129,8 +131,14 @@ def _refusal(error: Refusal, request: object) -> Problem:
             {"pointer": one.pointer, "detail": one.detail, "code": one.code} for one in error.errors
         ]
     if isinstance(error, TooMany):
-        more["limit"] = {"name": error.limit.name, "size": error.limit.limit}
-        headers |= limit_headers(error.limit)
+        more["limit"] = {
+            "name": error.limit.name,
+            "size": error.limit.limit,
+            "used": error.limit.used,
+            "retry_after": max(1, math.ceil(error.retry_after)),
+            "resets_at": stamp(error.limit.resets_at),
+        }
+        headers |= limit_headers(error.limits)
     wait = getattr(error, "retry_after", None)
     if wait is not None:
         headers["Retry-After"] = str(max(1, math.ceil(wait)))
@@ -145,13 +153,21 @@ def _refusal(error: Refusal, request: object) -> Problem:
     )
 
 
-def limit_headers(limit: LimitState) -> dict[str, str]:
-    """Return the ``RateLimit`` fields (IETF draft-ietf-httpapi-ratelimit-headers)."""
-    window = f";w={math.ceil(limit.window)}" if limit.window else ""
-    return {
-        "RateLimit": f'"{limit.name}";r={limit.remaining};t={math.ceil(limit.reset)}',
-        "RateLimit-Policy": f'"{limit.name}";q={limit.limit}{window}',
-    }
+def limit_headers(limits: Sequence[LimitState]) -> dict[str, str]:
+    """Return the ``RateLimit`` fields (IETF draft-ietf-httpapi-ratelimit-headers-10).
+
+    The limits come with the slowest to be eased first, the fields list them the other way round.
+    What counts what is open at the same time has no window, and the draft's unit for that.
+    """
+    states, policies = [], []
+    for one in reversed(limits):
+        if one.window is None:
+            states.append(f'"{one.name}";r={one.remaining}')
+            policies.append(f'"{one.name}";q={one.limit};qu="concurrent-requests"')
+        else:
+            states.append(f'"{one.name}";r={one.remaining};t={math.ceil(one.reset)}')
+            policies.append(f'"{one.name}";q={one.limit};w={math.ceil(one.window)}')
+    return {"RateLimit": ", ".join(states), "RateLimit-Policy": ", ".join(policies)}
 
 
 # Said in our own words: DRF's are translated, and repeat what the caller sent.

@@ -36,8 +36,8 @@ def _answer(view: View, status: int = 200, **headers: str) -> Response:
 def _submitted(outcome: Submission, owner_id: int) -> Response:
     view = queries.view(outcome.task_id, owner_id)
     headers = {"Location": f"/v1/tasks/{outcome.task_id}"}
-    if outcome.rate is not None:
-        headers |= problems.limit_headers(outcome.rate)
+    if outcome.limits:
+        headers |= problems.limit_headers(outcome.limits)
     if not outcome.reused:
         return _answer(view, 202, **headers)
     view.document["reused"] = True

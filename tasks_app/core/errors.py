@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +16,19 @@ class FieldError:
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """A limit, for the ``RateLimit`` headers: its name, size, what is left and seconds to reset."""
+    """A limit: its name and size, what is left, what is used, and seconds until it is eased.
+
+    ``window`` is the length in seconds that the size is for; None: it counts what is open at the
+    same time. ``resets_at`` is when there is more, where a clock decides that.
+    """
 
     name: str
     limit: int
     remaining: int
+    used: int
     reset: float
     window: float | None = None
+    resets_at: datetime | None = None
 
 
 class Refusal(Exception):
@@ -73,15 +80,24 @@ class Invalid(Refusal):
 
 
 class TooMany(Refusal):
-    """A limit is reached. ``retry_after`` is in seconds."""
+    """A limit is reached. ``retry_after`` is in seconds; ``limits`` are all that hold."""
 
     status = 429
     code = "too_many_requests"
     title = "Too many requests"
 
-    def __init__(self, detail: str, *, code: str, limit: LimitState, retry_after: float) -> None:
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str,
+        limit: LimitState,
+        limits: Sequence[LimitState],
+        retry_after: float,
+    ) -> None:
         super().__init__(detail, code=code)
         self.limit = limit
+        self.limits = tuple(limits)
         self.retry_after = retry_after
 
 

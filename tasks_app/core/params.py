@@ -8,12 +8,15 @@ from typing import Any, Final, cast
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
+from tasks_app.core.accounts import Limits
 from tasks_app.core.errors import FieldError, Invalid
 from tasks_app.generators import documents, registry
 from tasks_app.generators.base import Schema
 from tasks_app.models import Generator
 
 _MAX_ERRORS: Final = 20
+_NUMBERS: Final = "n"
+_SIDES: Final = ("width", "height")
 
 
 def schema_of(generator: Generator) -> Schema:
@@ -21,16 +24,77 @@ def schema_of(generator: Generator) -> Schema:
     return _schema(generator.adapter, json.dumps(generator.settings, sort_keys=True))
 
 
-def validated(generator: Generator, params: object, pointer: str = "/params") -> dict[str, Any]:
-    """Return the parameters with defaults filled in.
+def narrowed(schema: Schema, limits: Limits) -> Schema:
+    """Return a schema as it is for an account: the bounds and defaults of ``n`` and the sides.
 
-    Raises ``Invalid`` with one error per field that does not fit.
+    What the account may not ask for at all stays as it is, and is refused with a sentence.
+    """
+    properties: dict[str, Any] = schema.get("properties", {})
+    changed = {
+        name: _at_most(spec, most)
+        for name, most in _bounds(limits)
+        if isinstance(spec := properties.get(name), Mapping)
+    }
+    return {**schema, "properties": {**properties, **changed}} if changed else schema
+
+
+def _bounds(limits: Limits) -> Iterator[tuple[str, int]]:
+    if limits.max_n is not None:
+        yield _NUMBERS, limits.max_n
+    if limits.max_side is not None:
+        yield from ((name, limits.max_side) for name in _SIDES)
+
+
+def _at_most(spec: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Narrow one number's schema; an enumeration keeps the choices that are left."""
+    found = dict(spec)
+    choices = spec.get("enum")
+    if isinstance(choices, list):
+        left = [one for one in choices if not _beyond(one, most)]
+        found["enum"] = left or choices
+        if left and _beyond(spec.get("default"), most):
+            found["default"] = left[-1]
+        return found
+    if most < spec.get("minimum", most):
+        return found
+    found["maximum"] = min(most, spec.get("maximum", most))
+    if _beyond(spec.get("default"), most):
+        step = spec.get("multipleOf", 1)
+        found["default"] = max(most // step * step, spec.get("minimum", 0))
+    return found
+
+
+def _beyond(value: object, most: int) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and cast("float", value) > most
+
+
+def beyond(values: Mapping[str, Any], limits: Limits) -> list[FieldError]:
+    """Return an error for each parameter that is above what an account may ask for."""
+    return [
+        FieldError(
+            f"/params/{name}",
+            f"Your plan allows at most {most}{'' if name == _NUMBERS else ' pixels'} here.",
+            "above_plan",
+        )
+        for name, most in _bounds(limits)
+        if _beyond(values.get(name), most)
+    ]
+
+
+def validated(
+    generator: Generator, params: object, limits: Limits | None = None, pointer: str = "/params"
+) -> dict[str, Any]:
+    """Return the parameters with defaults filled in, those of the account's own limits.
+
+    Raises ``Invalid`` with one error per field that does not fit. What is above the limits is
+    not judged here: see ``beyond``.
     """
     if not isinstance(params, Mapping):
         raise Invalid([FieldError(pointer, "Give an object.", "wrong_type")])
     key = (generator.adapter, json.dumps(generator.settings, sort_keys=True))
     schema = _schema(*key)
-    complete = _with_defaults(schema, params)
+    complete = _with_defaults(narrowed(schema, limits) if limits else schema, params)
     # Each missing field is one error of the schema that names all missing ones.
     found = list(dict.fromkeys(_errors(_validator(*key), complete, pointer)))
     if found:

@@ -1,15 +1,14 @@
 """Submission: from a caller's wish to a row that cannot be lost.
 
 Order (design, section 6): the idempotency key first, before validation, so that a replay
-survives a changed schema; then the parameters; then one transaction that inserts the key,
-locks the account, checks the limits and inserts the task. A refusal rolls everything back,
-so it costs nothing. Redis is not needed: snapshot and bell follow the commit, and the ticker
-rings for what nobody rang for.
+survives a changed schema; then the parameters and what the plan allows to ask for; then one
+transaction that inserts the key, locks the account, spends the limits and inserts the task. A
+refusal rolls everything back, so it costs nothing. Redis is not needed: snapshot and bell follow
+the commit, and the ticker rings for what nobody rang for.
 """
 
 import hashlib
 import logging
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -21,11 +20,12 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from tasks_app import conf
-from tasks_app.core import accounts, effects, fairness, params, rates
+from tasks_app.core import accounts, effects, fairness, limits, params, quotas
+from tasks_app.core.accounts import Limits
 from tasks_app.core.clock import database_now
-from tasks_app.core.errors import FieldError, Invalid, LimitState, Refusal, TooMany, Unavailable
+from tasks_app.core.errors import FieldError, Invalid, LimitState, Refusal, Unavailable
 from tasks_app.core.transitions import record
-from tasks_app.lifecycle import LIVE, EventKind, Priority
+from tasks_app.lifecycle import EventKind, Priority
 from tasks_app.models import Account, Generator, IdempotencyKey, Task, new_id
 
 logger = logging.getLogger(__name__)
@@ -65,11 +65,11 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What came of a wish: its task's id, whether an earlier one was reused, the rate's state."""
+    """What came of a wish: its task's id, whether an earlier one was reused, what limits leave."""
 
     task_id: UUID
     reused: bool
-    rate: LimitState | None = None
+    limits: tuple[LimitState, ...] = ()
 
 
 def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
@@ -78,8 +78,11 @@ def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
         earlier = _replay(user, wish)
         if earlier is not None:
             return earlier
-    generator = _offered(wish.generator)
-    values = _validated(generator, wish)
+    account = accounts.account_of(user)
+    allowed = accounts.limits_of(account)
+    generator = _offered(account, wish.generator)
+    values = _validated(generator, wish, allowed)
+    _check_plan(wish, values, allowed)
     with transaction.atomic():
         outcome = _accept(user, wish, generator, values)
     if not outcome.reused:
@@ -88,7 +91,11 @@ def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
 
 
 def resubmit(user: AbstractBaseUser, task: Task, key: str | None, request_id: str) -> Submission:
-    """Submit an ended task's request once more, as a new task that names the old one."""
+    """Submit an ended task's request once more, as a new task that names the old one.
+
+    It is judged by the limits of now. Only the longest wait, which the first request need not
+    have named, is shortened to them instead of being refused.
+    """
     if not task.terminal:
         raise Invalid(
             [FieldError("", "Only a task that has ended can be retried.", "not_finished")],
@@ -119,12 +126,12 @@ def _accept(
             return taken
     account = _locked_account(user)
     now = database_now()
-    limits = accounts.limits_of(account)
-    _check_open(user, limits)
-    rate = _spend(account, limits, now)
-    task = _insert(user, wish, generator, values, limits.weight, task_id, now)
+    allowed = accounts.limits_of(account)
+    left = limits.spend(account, allowed, now)
+    task = _insert(user, wish, generator, values, allowed, task_id, now)
     record(task, EventKind.SUBMITTED, 0, {"request_id": wish.request_id})
-    return Submission(task_id, reused=False, rate=rate)
+    quotas.count(user.pk, now)  # the last lock: an ending takes it after the flow's and the task's
+    return Submission(task_id, reused=False, limits=left)
 
 
 def _insert(
@@ -132,14 +139,14 @@ def _insert(
     wish: Wish,
     generator: Generator,
     values: dict[str, Any],
-    weight: float,
+    allowed: Limits,
     task_id: UUID,
     now: datetime,
 ) -> Task:
     cost = min(generator.expected_seconds * _count(values), _MOST_COST)
-    weighted = fairness.share(cost, weight, wish.priority)
+    weighted = fairness.share(cost, allowed.weight, wish.priority)
     place = fairness.enter(generator, user.pk, wish.priority, weighted)
-    max_wait = wish.max_wait if wish.max_wait is not None else conf.get().max_wait
+    max_wait = _longest_wait(wish, allowed)
     return Task.objects.create(
         id=task_id,
         owner_id=user.pk,
@@ -171,8 +178,15 @@ def _count(values: Mapping[str, Any]) -> int:
     return min(max(count, 1), _MOST_COUNT)
 
 
-def _offered(name: str) -> Generator:
-    found = Generator.objects.filter(name=name, enabled=True).first()
+def _longest_wait(wish: Wish, allowed: Limits) -> float:
+    """Return for how many seconds the task may wait."""
+    if wish.max_wait is None:
+        return allowed.longest_wait
+    return wish.max_wait if allowed.max_wait is None else min(wish.max_wait, allowed.max_wait)
+
+
+def _offered(account: Account, name: str) -> Generator:
+    found = accounts.offered_to(account).filter(name=name).first()
     if found is None:
         raise Invalid(
             [FieldError("/generator", "There is no such generator.", "unknown_generator")]
@@ -180,9 +194,26 @@ def _offered(name: str) -> Generator:
     return found
 
 
-def _validated(generator: Generator, wish: Wish) -> dict[str, Any]:
+def _check_plan(wish: Wish, values: Mapping[str, Any], allowed: Limits) -> None:
+    """Refuse what is above the plan: nothing that was asked for is changed in silence."""
+    found = params.beyond(values, allowed)
+    if wish.priority not in allowed.priorities:
+        words = ", ".join(allowed.priorities)
+        found.append(
+            FieldError("/priority", f"Your plan allows these priorities: {words}.", "above_plan")
+        )
+    most = allowed.max_wait
+    if most is not None and (wish.max_wait or 0) > most and wish.retry_of is None:
+        found.append(
+            FieldError("/max_wait", f"Your plan allows at most {most:g} seconds.", "above_plan")
+        )
+    if found:
+        raise Invalid(found)
+
+
+def _validated(generator: Generator, wish: Wish, allowed: Limits) -> dict[str, Any]:
     try:
-        return params.validated(generator, wish.params)
+        return params.validated(generator, wish.params, allowed)
     except Refusal:
         raise
     except (Exception, SystemExit) as error:
@@ -246,7 +277,7 @@ def _same(held: IdempotencyKey, wish: Wish) -> Submission:
     return Submission(held.task_id, reused=True)
 
 
-# --- limits --------------------------------------------------------------------------------
+# --- the account ---------------------------------------------------------------------------
 
 
 def _locked_account(user: AbstractBaseUser) -> Account:
@@ -260,36 +291,3 @@ def _locked_account(user: AbstractBaseUser) -> Account:
         accounts.account_of(user)
         found = row.get()
     return found
-
-
-def _check_open(user: AbstractBaseUser, limits: accounts.Limits) -> None:
-    used = Task.objects.filter(owner_id=user.pk, state__in=[s.value for s in LIVE]).count()
-    if used >= limits.max_open:
-        raise TooMany(
-            f"You have {used} open tasks and may have {limits.max_open}. "
-            "Wait for one to finish, or cancel one.",
-            code="too_many_open_tasks",
-            limit=LimitState("open", limits.max_open, 0, 5),
-            retry_after=5,
-        )
-
-
-def _spend(account: Account, limits: accounts.Limits, now: datetime) -> LimitState | None:
-    """Spend one submission; returns what is left of the rate, or None without a limit."""
-    if limits.submit_interval <= 0:
-        return None
-    window = limits.submit_interval * limits.submit_burst
-    verdict = rates.conform(account.submit_tat, now, limits.submit_interval, limits.submit_burst)
-    if not verdict.allowed:
-        seconds = math.ceil(verdict.retry_after)
-        raise TooMany(
-            f"You may submit one task every {limits.submit_interval:g} seconds, "
-            f"{limits.submit_burst} at once. Try again in {seconds} seconds.",
-            code="submit_rate",
-            limit=LimitState("submit", limits.submit_burst, 0, verdict.retry_after, window),
-            retry_after=verdict.retry_after,
-        )
-    account.submit_tat = verdict.tat
-    account.save(update_fields=["submit_tat"])
-    full_again = (verdict.tat - now).total_seconds()
-    return LimitState("submit", limits.submit_burst, verdict.remaining, full_again, window)

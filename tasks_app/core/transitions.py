@@ -15,7 +15,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from tasks_app import conf, logs
-from tasks_app.core import fairness
+from tasks_app.core import fairness, quotas
 from tasks_app.lifecycle import TERMINAL, EventKind, State, may_follow
 from tasks_app.models import Event, Generator, Task
 
@@ -38,17 +38,23 @@ def move(
 
     ``changes`` are further columns to set; ``finished_at`` is set on terminal states. Returns
     False, with nothing written, when the row is no longer as the caller read it. On success
-    ``task`` itself is out of date. Raises ``IllegalTransition``.
+    ``task`` itself is out of date. An ending that delivered nothing leaves the owner's count of
+    the day. Raises ``IllegalTransition``.
     """
     source = State(task.state)
     if not may_follow(source, target):
         raise IllegalTransition(f"{source} -> {target}")
     queued = State.PENDING in (source, target)
+    given_back = quotas.undelivered(source, target, changes.get("error_code", ""), data or {})
     with transaction.atomic():
         if queued:
             fairness.lock_flow(task.flow_id)
         if not _update(task, target, changes):
             return False
+        if given_back:
+            # Locked after flow and task. Whoever needs a flow takes it before it calls this.
+            quotas.give_back(task)
+            data = {**(data or {}), quotas.GIVEN_BACK: True}
         number = changes.get("attempt_number", task.attempt_number)
         record(task, event, number, data, target=target)
         if queued:

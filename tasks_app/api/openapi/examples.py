@@ -134,6 +134,13 @@ ACCOUNT: Final[dict[str, Any]] = {
         "open": {"limit": 30, "used": 1},
         "running": {"limit": 3, "used": 1},
         "submit": {"interval_seconds": 10.0, "burst": 3, "remaining": 2, "retry_after": 0.0},
+        "day": {"limit": 100, "used": 17, "resets_at": "2026-11-30T00:00:00.000Z"},
+        "month": {"limit": None, "used": 213, "resets_at": "2026-12-01T00:00:00.000Z"},
+        "priorities": ["normal", "low"],
+        "n": 2,
+        "side": 1024,
+        "max_wait": 86400.0,
+        "result_days": 7.0,
     },
     "weight": 1.0,
 }

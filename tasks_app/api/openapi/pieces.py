@@ -115,8 +115,18 @@ def _header(description: str, of: Node, *, required: bool = False) -> Node:
 _TEXT: Final[Node] = {"type": "string"}
 _SECONDS: Final[Node] = {"type": "integer", "minimum": 1}
 _WAIT: Final = "Seconds to wait before asking again."
-_LIMIT: Final[Node] = {"type": "string", "pattern": '^"(submit|open)";r=\\d+;t=\\d+$'}
-_POLICY: Final[Node] = {"type": "string", "pattern": '^"(submit|open)";q=\\d+(;w=\\d+)?$'}
+LIMITS: Final = ("submit", "open", "day", "month")
+_NAMES: Final = "|".join(LIMITS)
+
+
+def _several(member: str) -> Node:
+    """Return the schema of a list of members, as structured fields write it (RFC 9651)."""
+    one = f'"({_NAMES})"{member}'
+    return {"type": "string", "pattern": f"^{one}(, {one})*$"}
+
+
+_LIMIT: Final = _several(r";r=\d+(;t=\d+)?")
+_POLICY: Final = _several(r';q=\d+(;w=\d+|;qu="concurrent-requests")')
 _CHALLENGE: Final[Node] = {"type": "string", "const": 'Bearer realm="darkroom"'}
 
 HEADERS: Final[Mapping[str, Node]] = {
@@ -138,9 +148,15 @@ HEADERS: Final[Mapping[str, Node]] = {
         required=True,
     ),
     "RateLimit": _header(
-        "The limit, how much of it is left (`r`), seconds until it is whole again (`t`).", _LIMIT
+        "The limits that hold: what is left of each (`r`) and seconds until there is more (`t`). "
+        "IETF draft-ietf-httpapi-ratelimit-headers-10.",
+        _LIMIT,
     ),
-    "RateLimit-Policy": _header("The limit and its size (`q`) per window (`w`).", _POLICY),
+    "RateLimit-Policy": _header(
+        "The size of each (`q`) per window of seconds (`w`), or of what is open at the same time "
+        "(`qu`).",
+        _POLICY,
+    ),
     "WWW-Authenticate": _header("How to authenticate.", _CHALLENGE, required=True),
     "Allow": _header("The methods of the address; not on every answer.", _TEXT),
     "Content-Range": _header("Which bytes, of how many.", _TEXT, required=True),

@@ -28,6 +28,8 @@ CODES: Final[Mapping[int, Mapping[str, str]]] = {
     429: {
         "submit_rate": "Tasks are submitted too fast.",
         "too_many_open_tasks": "Too many tasks are pending or running.",
+        "day_limit": "The tasks of the day are used.",
+        "month_limit": "The tasks of the month are used.",
     },
     500: {"internal": "A mistake of the service. Nothing was lost."},
     503: {
@@ -58,7 +60,8 @@ FIELD_CODES: Final[Mapping[str, str]] = {
     "not_an_id": "It is not an id.",
     "not_a_cursor": "It is not a cursor of an earlier answer.",
     "not_a_time": "It is not a time with a zone (RFC 3339).",
-    "unknown_generator": "There is no such generator.",
+    "unknown_generator": "There is no such generator, or the plan does not allow it.",
+    "above_plan": "It is more than the plan allows.",
     "idempotency_key_reused": "The key stands for a different request.",
     "not_finished": "The task has not ended.",
     "invalid": "It does not fit the schema in another way.",

@@ -6,6 +6,7 @@ from tasks_app.api import wishes
 from tasks_app.api.openapi import problems
 from tasks_app.api.openapi.pieces import (
     KEY_PATTERN,
+    LIMITS,
     NO_NUL,
     UUID_PATTERN,
     Node,
@@ -240,9 +241,32 @@ def _offers() -> dict[str, Node]:
                     remaining=number("integer", "How many right now."),
                     retry_after=number("number", "Seconds until one may be submitted."),
                 ),
+                day=_counted("Tasks of today, from midnight to midnight UTC."),
+                month=_counted("Tasks of this month, from its first midnight UTC."),
+                priorities={
+                    "type": "array",
+                    "description": "What may be asked for, the highest first.",
+                    "items": schema("Priority"),
+                },
+                n=nullable("integer", "Most pictures per task; null: what the generator makes."),
+                side=nullable(
+                    "integer",
+                    "Most pixels of a side; null: what the generator makes.",
+                ),
+                max_wait=number("number", "Most seconds that a task may wait."),
+                result_days=number("number", "For how many days results are kept."),
             ),
         ),
     }
+
+
+def _counted(description: str) -> Node:
+    return record(
+        description + " What was not delivered does not count.",
+        limit=nullable("integer", "How many there may be; null: any number."),
+        used=number("integer", "How many count."),
+        resets_at=moment("When it begins anew."),
+    )
 
 
 def _limit(description: str) -> Node:
@@ -271,8 +295,15 @@ def _problems() -> dict[str, Node]:
             errors={"type": "array", "items": schema("FieldError")},
             limit=record(
                 "The limit that is reached.",
-                name=text("Which one.", enum=["open", "submit"]),
+                name=text("Which one.", enum=sorted(LIMITS)),
                 size=number("integer", "How large it is."),
+                used=number("integer", "How much of it is used."),
+                retry_after=number("integer", "Seconds until it is worth to ask again."),
+                resets_at=nullable(
+                    "string",
+                    "When there is more; null: when one of the open tasks has ended.",
+                    format="date-time",
+                ),
             ),
         ),
         "FieldError": record(

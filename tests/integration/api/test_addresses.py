@@ -218,8 +218,8 @@ def test_the_account_tells_limits_and_their_use(
     alice.account.submit_interval, alice.account.submit_burst = 10.0, 3
     alice.account.save()
     first = as_alice.submit()
-    assert first["RateLimit-Policy"] == '"submit";q=3;w=30'
-    assert first["RateLimit"] == '"submit";r=2;t=10'
+    assert first["RateLimit-Policy"] == '"submit";q=3;w=30, "open";q=10000;qu="concurrent-requests"'
+    assert first["RateLimit"] == '"submit";r=2;t=10, "open";r=9999'
     found = as_alice.get("/v1/account").json()
     assert found["user"] == "alice"
     assert found["limits"]["open"] == {"limit": 10_000, "used": 1}
@@ -228,7 +228,9 @@ def test_the_account_tells_limits_and_their_use(
     assert as_alice.submit()["RateLimit"].startswith('"submit";r=1;')
     assert as_alice.submit()["RateLimit"].startswith('"submit";r=0;')
     refused = as_alice.submit()
-    assert problem(refused, 429, "submit_rate")["limit"] == {"name": "submit", "size": 3}
+    limit = problem(refused, 429, "submit_rate")["limit"]
+    assert (limit["name"], limit["size"], limit["used"]) == ("submit", 3, 3)
+    assert str(limit["retry_after"]) == refused["Retry-After"]
     assert 1 <= int(refused["Retry-After"]) <= 10
     assert refused["RateLimit"].startswith('"submit";r=0;')
 

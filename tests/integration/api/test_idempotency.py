@@ -139,7 +139,8 @@ def test_a_refusal_spends_nothing_and_leaves_the_key_free(
     problem(as_alice.submit(VALID | {"generator": "nope"}, Idempotency_Key="k"), 422)
     Account.objects.filter(user=limited).update(max_open=0)
     found = problem(as_alice.submit(Idempotency_Key="k"), 429, "too_many_open_tasks")
-    assert found["limit"] == {"name": "open", "size": 0}
+    limit = {"name": "open", "size": 0, "used": 0, "retry_after": 5, "resets_at": None}
+    assert found["limit"] == limit
     assert rate_of(limited) is None
     Account.objects.filter(user=limited).update(max_open=30)
     for _ in range(3):

@@ -188,9 +188,11 @@ def _codes() -> tuple[set[str], set[str]]:
 
 def test_every_code_is_described_and_every_described_one_exists() -> None:
     from tasks_app.api.problems import _CODES
+    from tasks_app.core import limits
     from tasks_app.core.params import _SENTENCES
 
     of_problems, of_fields = _codes()
+    of_problems |= {code for code, _ in limits._SENTENCES.values()}
     of_fields |= {code for _, code in _SENTENCES.values()} | {
         "required",
         "unknown_field",

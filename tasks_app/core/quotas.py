@@ -1,0 +1,110 @@
+"""How many tasks of a user count for a day and a month (UTC), and what is given back.
+
+A count is one row per user and day; a month is the sum of its days, at most 31 rows of one
+index. A submission adds one in its own transaction, while it holds the account, so that nobody
+passes the limit at the same moment. An ending that delivered nothing takes the one away again
+from the day it was added to, in the transaction of the change of state: exactly once, as only
+one change ends a task. The row is locked after the task's; see `docs/scarce-things.md`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from django.db import connection
+from django.db.models import F, Q, Sum
+
+from tasks_app.lifecycle import ErrorCode, State
+from tasks_app.models import DayUse, Task
+
+GIVEN_BACK: Final = "given_back"
+"""What the history's line of an ending says when the task counts no longer."""
+_CALLERS_OWN: Final = frozenset(
+    {ErrorCode.INVALID_PARAMS, ErrorCode.CONTENT_REJECTED, ErrorCode.UPSTREAM_REJECTED}
+)
+"""What the request itself was the cause of: it counts, or a filter could be tried without end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many tasks count for today and for this month."""
+
+    today: int = 0
+    month: int = 0
+
+
+def day_of(moment: datetime) -> date:
+    """Return the day that a moment counts for."""
+    return moment.astimezone(UTC).date()
+
+
+def day_ends(now: datetime) -> datetime:
+    """Return when the day's count begins anew."""
+    return _midnight(day_of(now)) + timedelta(days=1)
+
+
+def month_begins(now: datetime) -> datetime:
+    """Return when the month's count began."""
+    return _midnight(day_of(now).replace(day=1))
+
+
+def month_ends(now: datetime) -> datetime:
+    """Return when the month's count begins anew."""
+    return month_begins(month_begins(now) + timedelta(days=32))
+
+
+def counted(owner_id: int, now: datetime) -> Counted:
+    """Return what counts for a user."""
+    return counted_of([owner_id], now)[owner_id]
+
+
+def counted_of(owner_ids: Iterable[int], now: datetime) -> dict[int, Counted]:
+    """Return what counts for each of these users, from one index."""
+    today = day_of(now)
+    found = dict.fromkeys(owner_ids, Counted())
+    rows = DayUse.objects.filter(owner_id__in=list(found), day__gte=today.replace(day=1))
+    sums = rows.values_list("owner_id").annotate(
+        today=Sum("number", filter=Q(day=today), default=0), month=Sum("number")
+    )
+    for owner_id, of_today, of_month in sums.order_by():
+        found[owner_id] = Counted(of_today, of_month)
+    return found
+
+
+_COUNT = """
+INSERT INTO tasks_app_dayuse AS use (owner_id, day, number) VALUES (%s, %s, 1)
+ON CONFLICT (owner_id, day) DO UPDATE SET number = use.number + 1
+"""
+
+
+def count(owner_id: int, now: datetime) -> None:
+    """Count a task that is being submitted: the last thing of its transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT, [owner_id, day_of(now)])
+
+
+def undelivered(source: State, target: State, code: str, data: Mapping[str, Any]) -> bool:
+    """Say whether an ending gives its count back.
+
+    Users pay for what was delivered, for what they canceled while it ran, and for requests that
+    were refused for what they asked.
+    """
+    if target == State.TIMEOUT:
+        return True
+    if target != State.FAILED:
+        return False
+    if code == ErrorCode.CANCELED:
+        return source == State.PENDING or data.get("by") == "staff"
+    return code not in _CALLERS_OWN
+
+
+def give_back(task: Task) -> None:
+    """Take a task out of the count of its day, within the transaction that ends it."""
+    DayUse.objects.filter(owner_id=task.owner_id, day=day_of(task.created_at), number__gt=0).update(
+        number=F("number") - 1
+    )
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
