@@ -232,6 +232,8 @@ DARKROOM: dict[str, Any] = {
     "max_wait": env.duration("DARKROOM_MAX_WAIT", 3600, minimum=1, maximum=86_400),
     "max_attempts": env.integer("DARKROOM_MAX_ATTEMPTS", 50, minimum=1),
     "result_days": env.number("DARKROOM_RESULT_DAYS", 7, minimum=0.001),
+    "archive_days": env.number("DARKROOM_ARCHIVE_DAYS", 30, minimum=0.001),
+    "purge_interval": env.duration("DARKROOM_PURGE_INTERVAL", 600, minimum=0.05),
     "idempotency_hours": env.number("DARKROOM_IDEMPOTENCY_HOURS", 24, minimum=0.001),
     "link_seconds": env.duration("DARKROOM_LINK_SECONDS", 300, minimum=5),
     "accel_prefix": env.text("DARKROOM_ACCEL_PREFIX", ""),

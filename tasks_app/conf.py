@@ -33,6 +33,10 @@ class Conf:
     max_wait: float
     max_attempts: int
     result_days: float
+    archive_days: float
+    """How long ended tasks stay in the table that is the queue."""
+    purge_interval: float
+    """How often the ticker purges and archives."""
     idempotency_hours: float
     link_seconds: float
     accel_prefix: str

@@ -62,6 +62,13 @@ CLAIMS: Final = Instrument(
     _CLAIM_BUCKETS,
 )
 REPAIRS: Final = Instrument("sweep_repairs", "What sweeps did, by kind.", ("kind",))
+ARCHIVED: Final = Instrument("tasks_archived", "Tasks moved to the archive.")
+PURGED: Final = Instrument(
+    "purged",
+    "What was cleared away, by kind: results (expired), files, file_failures (deletions that the "
+    "storage refused, tried again later), keys (of idempotency), sessions.",
+    ("kind",),
+)
 UPSTREAM: Final = Instrument(
     "upstream_answers",
     "Answers of upstream services by class: 2xx, 3xx, 4xx, 429, 5xx, none.",
@@ -90,6 +97,8 @@ INSTRUMENTS: Final = (
     POLLS,
     CLAIMS,
     REPAIRS,
+    ARCHIVED,
+    PURGED,
     UPSTREAM,
     CALLBACKS,
     CALLBACK_SECONDS,

@@ -1,15 +1,17 @@
-"""The one door to objects: what is not yours does not exist."""
+"""The one door to objects: what is not yours does not exist. Archived tasks still do."""
 
 from uuid import UUID
 
+from tasks_app.core import archived
 from tasks_app.core.errors import NotFound
 from tasks_app.models import ApiKey, Artifact, Event, Task
 
 
 def own_task(task_id: UUID, owner_id: int) -> Task:
-    """Return a task of this owner. Raises ``NotFound``."""
+    """Return a task of this owner, live or archived. Raises ``NotFound``."""
     found = Task.objects.select_related("generator").filter(pk=task_id, owner_id=owner_id).first()
-    if found is None:
+    found = found or archived.task(task_id)
+    if found is None or found.owner_id != owner_id:
         raise NotFound("There is no such task.")
     return found
 
@@ -21,7 +23,8 @@ def own_artifact(artifact_id: UUID, owner_id: int) -> Artifact:
         .filter(pk=artifact_id, task__owner_id=owner_id)
         .first()
     )
-    if found is None:
+    found = found or archived.artifact(artifact_id)
+    if found is None or found.task.owner_id != owner_id:
         raise NotFound("There is no such file.")
     return found
 
@@ -37,4 +40,5 @@ def own_key(key_id: UUID, owner_id: int) -> ApiKey:
 def own_events(task_id: UUID, owner_id: int) -> list[Event]:
     """Return the history of a task of this owner, oldest first. Raises ``NotFound``."""
     task = own_task(task_id, owner_id)
-    return list(Event.objects.filter(task_id=task.pk).order_by("id")[:500])
+    found = list(Event.objects.filter(task_id=task.pk).order_by("id")[:500])
+    return found or archived.events(task.pk)[:500]

@@ -9,17 +9,17 @@ No full-text index: PostgreSQL's ``simple`` configuration takes a Chinese senten
 and an index of three-letter parts needs an extension that not every server has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import QuerySet
 
 from tasks_app.core.queries import View, views
 from tasks_app.lifecycle import ErrorCode, State
-from tasks_app.models import Task
+from tasks_app.models import ArchivedTask, Task
 
 WINDOW: Final = 10_000
 GLANCE: Final = 500
@@ -45,16 +45,16 @@ class Filter:
 
 def page(owner_id: int, wanted: Filter) -> tuple[list[View], UUID | None]:
     """Return a page of an owner's tasks and the cursor of the next one (None: the last page)."""
-    reach = _reach(owner_id, wanted)
+    reaches = [_reach(table, owner_id, wanted) for table in _TABLES]
     searched = bool(wanted.generator or wanted.text or wanted.errors)
     ids: list[UUID] = []
     last: UUID | None = None
     for window in (
         (min(GLANCE, WINDOW), WINDOW) if searched else (0,)
     ):  # mostly a glance finds enough
-        last = _end_of(reach, window) if window else None
-        found = _matching(reach if last is None else reach.filter(pk__gte=last), wanted)
-        ids = list(found.order_by("-pk").values_list("pk", flat=True)[: wanted.limit + 1])
+        last = _end_of(reaches, window) if window else None
+        seen = (reach if last is None else reach.filter(pk__gte=last) for reach in reaches)
+        ids = _newest((_matching(reach, wanted) for reach in seen), wanted.limit + 1)
         if len(ids) > wanted.limit or last is None:
             break
     cursor = ids[wanted.limit - 1] if len(ids) > wanted.limit else last
@@ -63,10 +63,10 @@ def page(owner_id: int, wanted: Filter) -> tuple[list[View], UUID | None]:
 
 def neighbours(task_id: UUID, owner_id: int) -> tuple[UUID | None, UUID | None]:
     """Return the next newer and the next older task of the same owner."""
-    own = Task.objects.filter(owner_id=owner_id).values_list("pk", flat=True)
-    newer = own.filter(pk__gt=task_id).order_by("pk").first()
-    older = own.filter(pk__lt=task_id).order_by("-pk").first()
-    return newer, older
+    own = [table.objects.filter(owner_id=owner_id) for table in _TABLES]
+    newer = _both(rows.filter(pk__gt=task_id).order_by("id").values_list("id")[:1] for rows in own)
+    older = _both(rows.filter(pk__lt=task_id).order_by("-id").values_list("id")[:1] for rows in own)
+    return min(newer, default=None), max(older, default=None)
 
 
 def moment_of(task_id: UUID) -> datetime:
@@ -84,9 +84,16 @@ def _first_id_of(moment: datetime) -> UUID:
     return UUID(int=min(max(milliseconds, 0), _LAST) << 80)
 
 
-def _reach(owner_id: int, wanted: Filter) -> QuerySet[Task]:
+_TABLES: Final[tuple[type[Task] | type[ArchivedTask], ...]] = (Task, ArchivedTask)
+"""Both have the columns that a filter asks for."""
+
+_Rows = QuerySet[Any]
+"""Of either table."""
+
+
+def _reach(table: type[Task] | type[ArchivedTask], owner_id: int, wanted: Filter) -> _Rows:
     """Return the part of the owner's tasks that an index in the order of ids leads to."""
-    tasks = Task.objects.filter(owner_id=owner_id)
+    tasks: _Rows = table.objects.filter(owner_id=owner_id)
     if wanted.errors and len(wanted.states) == 1:  # errors are few: search among those only
         tasks = tasks.filter(state=wanted.states[0].value)
     if wanted.before:
@@ -105,13 +112,25 @@ def _shifted(moment: datetime, by: timedelta) -> UUID:
         return _first_id_of(moment)
 
 
-def _end_of(reach: QuerySet[Task], window: int) -> UUID | None:
-    """Return where a search of so many tasks ends; None if that is where the tasks end."""
-    ids = reach.order_by("-pk").values_list("pk", flat=True)
-    return next(iter(ids[window - 1 : window]), None)
+def _end_of(reaches: Sequence[_Rows], window: int) -> UUID | None:
+    """Return where a search of so many tasks of each table ends; None if the tasks end there."""
+    ends = _both(reach.order_by("-id").values_list("id")[window - 1 : window] for reach in reaches)
+    return max(ends, default=None)
 
 
-def _matching(tasks: QuerySet[Task], wanted: Filter) -> QuerySet[Task]:
+def _newest(found: Iterable[_Rows], limit: int) -> list[UUID]:
+    """Return the newest ids of both tables."""
+    ids = _both(rows.order_by("-id").values_list("id")[:limit] for rows in found)
+    return sorted(ids, reverse=True)[:limit]
+
+
+def _both(rows: Iterable[_Rows]) -> list[UUID]:
+    """Return the ids of both, in one statement: a task that is moving is in just one of them."""
+    first, *others = rows
+    return [pk for (pk,) in first.union(*others, all=True)]
+
+
+def _matching(tasks: _Rows, wanted: Filter) -> _Rows:
     if wanted.states:
         tasks = tasks.filter(state__in=[state.value for state in wanted.states])
     if wanted.errors:

@@ -13,7 +13,7 @@ import orjson
 from django.db.models import Prefetch, QuerySet
 from redis.exceptions import RedisError
 
-from tasks_app.core import documents
+from tasks_app.core import archived, documents
 from tasks_app.core.errors import NotFound
 from tasks_app.core.presence import Presence, presence
 from tasks_app.gates import figures, snapshots
@@ -92,6 +92,9 @@ def _from_table(task_ids: list[UUID], progress: dict[UUID, bytes | None]) -> dic
     if not task_ids:
         return {}
     tasks = list(with_result(Task.objects.filter(pk__in=task_ids)))
+    if len(tasks) < len(task_ids):
+        live = {task.pk for task in tasks}
+        tasks += archived.tasks([pk for pk in task_ids if pk not in live])
     told = {task.pk: _percent(progress.get(task.pk), task.attempt_number) for task in tasks}
     beaten = _reported([task for task in tasks if told[task.pk] is None])
     return {

@@ -22,13 +22,12 @@ from tasks_app.core.clock import database_now
 from tasks_app.lifecycle import State
 from tasks_app.maintenance import due, reconcile, tallies
 from tasks_app.maintenance.report import Report
-from tasks_app.models import Artifact, Attempt, Task
+from tasks_app.models import Attempt, Task
 
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 500
 """Rows one step looks at in one pass; the next pass goes on."""
-_REMOVAL_SECONDS: Final = 60.0
 _MAX_SECONDS: Final = 50.0
 """A pass that cron starts every minute ends before the next one begins."""
 
@@ -140,9 +139,7 @@ def delete_owed_files(report: Report, dry_run: bool) -> None:
 
     The ones of this very minute are left to whoever is removing them.
     """
-    before = database_now() - timedelta(seconds=_REMOVAL_SECONDS)
-    owed = Artifact.objects.filter(removed_at__lte=before, files_gone_at__isnull=True)
-    found = list(owed.order_by("removed_at")[:BATCH])
+    found = list(results.owed(database_now())[:BATCH])
     gone = len(found) if dry_run else results.delete_files(found)
     if gone:
         report.add("files deleted", gone)
@@ -166,6 +163,7 @@ STEPS: Final[tuple[tuple[str, Step], ...]] = (
     ("lost workers", recover_lost),
     ("revoked attempts", end_silent_revoked),
     ("due tasks", due.release_due),
+    ("pools", due.follow_pools),
     ("slots", reconcile.slot_sets),
     ("bells", due.ring_where_work_waits),
     ("totals", tallies.fold),

@@ -89,6 +89,10 @@ class Migration(migrations.Migration):
                         verbose_name="state",
                     ),
                 ),
+                (
+                    "error_code",
+                    models.CharField(blank=True, max_length=24, verbose_name="error"),
+                ),
                 ("created_at", models.DateTimeField(verbose_name="created")),
                 ("finished_at", models.DateTimeField(verbose_name="finished")),
                 ("archived_at", models.DateTimeField(verbose_name="archived")),

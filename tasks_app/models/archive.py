@@ -37,6 +37,7 @@ class ArchivedTask(models.Model):
     state = models.CharField(
         _("state"), max_length=8, choices=[(state.value, state.value) for state in sorted(TERMINAL)]
     )
+    error_code = models.CharField(_("error"), max_length=24, blank=True)
     created_at = models.DateTimeField(_("created"))
     finished_at = models.DateTimeField(_("finished"))
     archived_at = models.DateTimeField(_("archived"))

@@ -52,7 +52,7 @@ def save(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact
     try:
         small_key = _stored(f"{name}-small.webp", small)
     except GeneratorError:
-        _deleted(key)
+        _deleted(key, task_id)
         raise
     return Artifact(
         id=new_id(),
@@ -74,10 +74,14 @@ def save(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact
 def discard(artifacts: Iterable[Artifact]) -> bool:
     """Delete files that no row will name (or whose row says removed).
 
-    Returns whether all of them are gone; errors are logged.
+    Returns whether all of them are gone; errors are logged. Never raises for what the storage
+    says: storages of other hosts have errors of their own.
     """
-    keys = [key for one in artifacts for key in (one.storage_key, one.thumbnail_key)]
-    return all(_deleted(key) for key in keys)
+    gone = True
+    for one in artifacts:
+        for key in (one.storage_key, one.thumbnail_key):
+            gone = _deleted(key, one.task_id) and gone
+    return gone
 
 
 def _stored(name: str, content: bytes) -> str:
@@ -89,11 +93,17 @@ def _stored(name: str, content: bytes) -> str:
         raise GeneratorError(ErrorCode.INTERNAL, detail, retryable=True) from error
 
 
-def _deleted(key: str) -> bool:
+def _deleted(key: str, task_id: UUID) -> bool:
     try:
         storage().delete(key)
-    except OSError as error:
-        logger.warning("could not delete %s: %s", key, error)
+    except Exception as error:
+        logger.warning(
+            "task %s: could not delete %s: %s",
+            task_id,
+            key,
+            error,
+            extra={"about": {"task": str(task_id)}},
+        )
         return False
     return True
 

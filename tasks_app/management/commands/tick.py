@@ -3,23 +3,30 @@
 import os
 import signal
 import threading
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand
 
 from tasks_app import metrics
+from tasks_app.maintenance import housekeeping
 from tasks_app.maintenance.ticker import tick_until
+
+_LAST_BATCH: Final = 5.0
+"""Seconds that purging and archiving have to end what they are at; whoever is next goes on."""
 
 
 class Command(BaseCommand):
-    """Ring for what is due, publish figures and sweep, until SIGTERM."""
+    """Ring for what is due, publish figures, sweep, purge and archive, until SIGTERM."""
 
-    help = "Look every half second for what is due; ring, publish figures, sweep."
+    help = "Look every half second for what is due; ring, publish figures, sweep; keep house."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the ticker."""
         metrics.start("ticker")
-        tick_until(_set_by_signals())
+        stop = _set_by_signals()
+        house = housekeeping.start(stop)
+        tick_until(stop)
+        house.join(_LAST_BATCH)
 
 
 def _set_by_signals() -> threading.Event:
