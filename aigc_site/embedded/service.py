@@ -185,7 +185,7 @@ def _abandonment(parent: int | None) -> Callable[[], bool]:
 
 def _serve(options: Options, stop_when: Callable[[], bool]) -> None:
     manager = Manager(options.data / "logs", say, stop_when=stop_when)
-    with contextlib.suppress(StopRequested), manager as m:
+    with contextlib.suppress(StopRequested), manager as m, _told_when_it_stops():
         started = time.monotonic()
         environment = _environment(options, *_start_servers(m, options.data))
         _set_up(m, options, environment)
@@ -198,6 +198,16 @@ def _serve(options: Options, stop_when: Callable[[], bool]) -> None:
         say(f"ready at {url} after {took:.1f} s (Ctrl-C stops it)")
         m.run_forever()
     say("stopped")
+
+
+@contextlib.contextmanager
+def _told_when_it_stops() -> Iterator[None]:
+    """Say at once that a signal was heard: draining the workers may take seconds."""
+    try:
+        yield
+    except StopRequested:
+        say("stopping… (once more: at once)")
+        raise
 
 
 def _start_servers(manager: Manager, data: Path) -> tuple[str, str]:
@@ -280,28 +290,25 @@ def _environment(options: Options, database: str, broker: str) -> dict[str, str]
 def _set_up(manager: Manager, options: Options, environment: Mapping[str, str]) -> None:
     """Migrate and create the first users. Prints the logins when they were made just now."""
     logins = options.data / "first-run.env"
-    before = _stamp(logins)
+    before = _logins(logins)
     url = environment["DARKROOM_PUBLIC_URL"]
     arguments = ("--env-file", str(logins), "--url", url)
     command = _python(environment, "-m", "aigc_site.embedded.database", *arguments)
     manager.run_to_end(Program("set-up", lambda: command, restart=False), _ONCE_SECONDS)
     say(f"starting at {url}; logins are in {logins}")
-    if _stamp(logins) != before:
-        _print_logins(logins)
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino
-
-
-def _print_logins(path: Path) -> None:
-    for line in path.read_text().splitlines():
-        if line.startswith("DARKROOM_"):
+    now = _logins(logins)
+    if any(line not in before for line in now if not line.startswith("DARKROOM_URL=")):
+        for line in now:
             say(f"  {line}")
+
+
+def _logins(path: Path) -> list[str]:
+    """What the file says of users and their ways in; nothing when it is not there."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return []
+    return [line for line in lines if line.startswith("DARKROOM_")]
 
 
 def _start_service(manager: Manager, options: Options, environment: Mapping[str, str]) -> None:
