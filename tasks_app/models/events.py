@@ -27,4 +27,4 @@ class Event(models.Model):
         indexes = (models.Index(fields=("task", "id"), name="event_task"),)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.task_id}"
+        return f"{self.task_id} {self.at:%Y-%m-%d %H:%M:%S}"
