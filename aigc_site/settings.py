@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import django_stubs_ext
 
-from aigc_site import assets, env, refusals, staff_pages
+from aigc_site import assets, database, env, refusals, staff_pages
 
 # Lets classes such as ModelAdmin take their model as a type argument at run time, too.
 django_stubs_ext.monkeypatch()
@@ -120,13 +120,13 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = ["tasks_app.api.threshold.NoFiles"]
 
 # --- databases -----------------------------------------------------------------------------
+DB_POOL = env.integer("DARKROOM_DB_POOL", 0, minimum=0, maximum=database.MOST_POOL)
+# 0 closes after each request: web threads reuse their connection instead.
+_age = env.integer("DARKROOM_DB_CONN_MAX_AGE", -1, minimum=0)
+_kept = database.pool(sys.argv, DB_POOL, None if _age < 0 else _age)
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.database(env.secret("DATABASE_URL"))
-    | {
-        # 0 closes after each request: web threads reuse their connection instead.
-        "CONN_MAX_AGE": env.integer("DARKROOM_DB_CONN_MAX_AGE", 60, minimum=0),
-        "CONN_HEALTH_CHECKS": True,
-    }
+    | {"CONN_MAX_AGE": _kept["CONN_MAX_AGE"], "CONN_HEALTH_CHECKS": True}
 }
 # A lost host must be noticed: libpq's own defaults wait for the kernel, which takes hours.
 _CONNECT = {
@@ -135,10 +135,10 @@ _CONNECT = {
     "keepalives_interval": "5",
     "keepalives_count": "3",
     "tcp_user_timeout": "20000",
-    "options": "-c statement_timeout=15s -c lock_timeout=10s "
-    "-c idle_in_transaction_session_timeout=15s -c timezone=UTC",
 }
-DATABASES["default"]["OPTIONS"] = _CONNECT | DATABASES["default"].get("OPTIONS", {})
+_given = DATABASES["default"]["OPTIONS"]
+_own = {"options": database.options(sys.argv, _given.get("options", ""))}
+DATABASES["default"]["OPTIONS"] = _CONNECT | _given | _own | _kept.get("OPTIONS", {})
 
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", "unix"))
 RQ_QUEUES = {"default": {"URL": REDIS_URL, "DEFAULT_TIMEOUT": -1}}
@@ -244,6 +244,15 @@ DARKROOM: dict[str, Any] = {
     "callback_allow": env.networks("DARKROOM_CALLBACK_ALLOW"),
     "callback_slow_retries": env.boolean("DARKROOM_CALLBACK_SLOW_RETRIES", True),
     "callback_days": env.number("DARKROOM_CALLBACK_DAYS", 30, minimum=1),
+    "upstream_secrets": tuple(
+        env.words(
+            "DARKROOM_UPSTREAM_SECRETS", ["UPSTREAM_*", "/etc/darkroom/upstream", "/run/secrets"]
+        )
+    ),
+    "webhook_url": env.url("DARKROOM_WEBHOOK_URL", PUBLIC_URL),
+    "fetch_allow": env.networks("DARKROOM_FETCH_ALLOW"),
+    "remote_calls": env.integer("DARKROOM_REMOTE_CALLS", 256, minimum=1, maximum=10_000),
+    "poll_failing_seconds": env.duration("DARKROOM_POLL_FAILING_SECONDS", 60, minimum=0.1),
     "log_prompts": env.boolean("DARKROOM_LOG_PROMPTS", False),
     "metrics_allow": env.networks("DARKROOM_METRICS_ALLOW", ["127.0.0.0/8", "::1"]),
     "metrics_token": env.secret("DARKROOM_METRICS_TOKEN", ""),

@@ -97,8 +97,9 @@ def _parameters() -> dict[str, Any]:
         "port": values["PORT"],
     }
     given = {name: value for name, value in named.items() if value}
-    parameters: dict[str, Any] = {**given, **values["OPTIONS"]}
-    return parameters | {"connect_timeout": _CONNECT_SECONDS}
+    parameters: dict[str, Any] = {**given, **values["OPTIONS"], "connect_timeout": _CONNECT_SECONDS}
+    parameters.pop("pool", None)  # Django's own, no word of PostgreSQL's
+    return parameters
 
 
 def _unreachable(message: str) -> Finding:

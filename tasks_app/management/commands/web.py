@@ -9,7 +9,10 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+
+from aigc_site import database
 
 # Seconds that granian waits for a worker that was told to stop. It must be set: a SIGTERM in
 # the first moments of a worker is lost, and granian would wait for ever.
@@ -39,6 +42,7 @@ class Command(BaseCommand):
         for name in ("workers", "threads"):
             if not 1 <= options[name] <= 256:
                 raise CommandError(f"--{name} is {options[name]}: set it to 1 to 256.")
+        database.refuse_unused(settings.DB_POOL, options["threads"])
         arguments = granian_arguments(options["host"], options["port"], options["workers"])
         os.environ["DARKROOM_WEB_THREADS"] = str(options["threads"])
         _allow_files()
