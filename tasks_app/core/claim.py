@@ -32,7 +32,7 @@ from tasks_app.core.clock import database_now
 from tasks_app.core.transitions import move
 from tasks_app.gates import keys, slots
 from tasks_app.generators import registry
-from tasks_app.lifecycle import EventKind, State
+from tasks_app.lifecycle import EventKind, Priority, State
 from tasks_app.models import Attempt, Generator, Task
 
 logger = logging.getLogger(__name__)
@@ -53,6 +53,8 @@ class Claim:
     holder: slots.Holder
     started: float
     """``time.monotonic()`` when the claim committed; deadlines in the worker count from it."""
+    first: bool = True
+    """Whether the task had not started before, so that its start moves virtual time."""
 
     @property
     def names(self) -> dict[str, object]:
@@ -65,47 +67,90 @@ class Claim:
         }
 
 
-_CANDIDATES = """
-SELECT task.id, generator.id, generator.max_running, flow.owner_id,
-       COALESCE(account.max_running, plan.max_running)
-FROM tasks_app_generator AS generator
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A task that could start, and the turn that it would take."""
+
+    candidate: slots.Candidate
+    turn: UUID
+    """The flow that came first in the order, and pays."""
+    turn_generator: UUID
+    turn_priority: Priority
+    weight: float
+
+
+# A turn is a flow among the first of its lane. Its owner spends it on his most urgent task: of
+# this flow, or of a more urgent flow of his in this pool.
+_RANK = "CASE {flow}.priority WHEN 'high' THEN 0 WHEN 'normal' THEN 1 ELSE 2 END"
+_CANDIDATES = f"""
+SELECT task.id, generator.id, generator.max_running, turn.owner_id,
+       COALESCE(account.max_running, plan.max_running),
+       COALESCE(60 / generator.rate_per_minute, 0), generator.rate_burst,
+       turn.id, lane_of.id, turn.priority, COALESCE(account.weight, plan.weight)
+FROM tasks_app_generator AS lane_of
+LEFT JOIN tasks_app_lane AS lane ON lane.pool = %(pool)s AND lane.generator_id = lane_of.id
 CROSS JOIN LATERAL (
-    SELECT id, owner_id, head_tag FROM tasks_app_flow
-    WHERE pool = %(pool)s AND generator_id = generator.id AND head_tag IS NOT NULL
+    SELECT id, owner_id, priority, head_tag FROM tasks_app_flow
+    WHERE pool = %(pool)s AND generator_id = lane_of.id AND head_tag IS NOT NULL
       AND owner_id NOT IN (SELECT unnest(%(full_owners)s::bigint[]))
     ORDER BY head_tag LIMIT %(flows)s
+) AS turn
+CROSS JOIN LATERAL (
+    SELECT turn.id, lane_of.id AS generator_id, {_RANK.format(flow="turn")} AS rank
+    UNION ALL
+    SELECT other.id, other.generator_id, {_RANK.format(flow="other")}
+    FROM tasks_app_flow AS other
+    WHERE turn.priority <> 'high' AND other.owner_id = turn.owner_id AND other.pool = %(pool)s
+      AND other.head_tag IS NOT NULL
+      AND {_RANK.format(flow="other")} < {_RANK.format(flow="turn")}
 ) AS flow
+JOIN tasks_app_generator AS generator ON generator.id = flow.generator_id
 CROSS JOIN LATERAL (
     SELECT id, tag FROM tasks_app_task
     WHERE flow_id = flow.id AND state = 'pending' AND not_before IS NULL
     ORDER BY tag, id LIMIT %(tasks)s
 ) AS task
-JOIN tasks_app_account AS account ON account.user_id = flow.owner_id
+JOIN tasks_app_account AS account ON account.user_id = turn.owner_id
 JOIN tasks_app_plan AS plan ON plan.id = account.plan_id
-WHERE NOT generator.paused AND NOT generator.id = ANY(%(full_generators)s::uuid[])
-ORDER BY task.tag, task.id
-"""
+WHERE NOT lane_of.paused AND NOT lane_of.id = ANY(%(closed)s::uuid[])
+  AND NOT generator.paused AND NOT generator.id = ANY(%(closed)s::uuid[])
+ORDER BY turn.head_tag + COALESCE(lane.shift, 0), {_RANK.format(flow="turn")}, turn.id,
+         flow.rank, task.tag, task.id
+"""  # noqa: S608 - constants only
 
 
-def candidates(pool: str) -> list[slots.Candidate]:
+def candidates(pool: str) -> list[Pick]:
     """Read the tasks that could start next, in fair order."""
     values: dict[str, Any] = {
         "pool": pool,
         "full_owners": slots.full_owners(),
-        "full_generators": full_generators(),
+        "closed": closed_generators(),
         "flows": _FLOWS_PER_GENERATOR,
         "tasks": _TASKS_PER_FLOW,
     }
     with connection.cursor() as cursor:
         cursor.execute(_CANDIDATES, values)
-        return [slots.Candidate(*row) for row in cursor.fetchall()]
+        return [
+            Pick(slots.Candidate(*row[:7]), row[7], row[8], Priority(row[9]), row[10])
+            for row in cursor.fetchall()
+        ]
 
 
-def full_generators() -> list[UUID]:
-    """Generators without a free slot: their flows need not be read."""
-    limits = list(Generator.objects.filter(paused=False).values_list("pk", "max_running"))
-    used = slots.used([keys.slots_generator(pk) for pk, _ in limits])
-    return [pk for (pk, limit), count in zip(limits, used, strict=True) if count >= limit]
+def closed_generators() -> list[UUID]:
+    """Generators without a free slot, or whose upstream's rate is used up: not worth reading."""
+    open_ones = list(Generator.objects.filter(paused=False))
+    used = slots.used([keys.slots_generator(one.pk) for one in open_ones])
+    waits = slots.rate_waits([rate_of(one) for one in open_ones])
+    return [
+        one.pk
+        for one, count in zip(open_ones, used, strict=True)
+        if count >= one.max_running or one.pk in waits
+    ]
+
+
+def rate_of(generator: Generator) -> slots.Rate:
+    """Return the rate of a generator's upstream."""
+    return slots.Rate(generator.pk, generator.rate_interval, generator.rate_burst)
 
 
 def claim_next(pool: str, worker: str) -> Claim | None:
@@ -116,13 +161,14 @@ def claim_next(pool: str, worker: str) -> Claim | None:
     """
     broken: set[UUID] = set()
     for _ in range(_ROUNDS):
-        found = [one for one in candidates(pool) if one.task_id not in broken]
+        found = [one for one in candidates(pool) if one.candidate.task_id not in broken]
         if not found:
             return None
         claim_id, begun = uuid4(), time.monotonic()
-        answer = slots.acquire(claim_id, found)
+        answer = slots.acquire(claim_id, [one.candidate for one in found])
         if answer.restore:
-            slots.restore(running_holders(), answer.fence)
+            rates = [rate_of(one) for one in Generator.objects.all()]
+            slots.restore(running_holders(), answer.fence, rates)
         elif answer.index is not None:
             claim = _start_unless_broken(found[answer.index], claim_id, worker, begun, broken)
             if claim is not None:
@@ -146,17 +192,17 @@ def holder_of(attempt: Attempt) -> slots.Holder:
 
 
 def _start_unless_broken(
-    candidate: slots.Candidate, claim_id: UUID, worker: str, begun: float, broken: set[UUID]
+    pick: Pick, claim_id: UUID, worker: str, begun: float, broken: set[UUID]
 ) -> Claim | None:
     """Commit a claim; a task that cannot be claimed must not stand before all the others."""
     try:
-        return _start(candidate, claim_id, worker, begun)
+        return _start(pick, claim_id, worker, begun)
     except (OperationalError, InterfaceError):
         raise  # the commit may have gone through: the slots live out their lease
     except Exception:
-        logger.exception("task %s cannot be claimed", candidate.task_id)
-        broken.add(candidate.task_id)
-        effects.unclaimed(_holder(candidate, claim_id))
+        logger.exception("task %s cannot be claimed", pick.candidate.task_id)
+        broken.add(pick.candidate.task_id)
+        effects.unclaimed(_holder(pick.candidate, claim_id))
         return None
 
 
@@ -164,26 +210,28 @@ def _holder(candidate: slots.Candidate, claim_id: UUID) -> slots.Holder:
     return slots.Holder(claim_id, candidate.task_id, candidate.generator_id, candidate.owner_id)
 
 
-def _start(candidate: slots.Candidate, claim_id: UUID, worker: str, begun: float) -> Claim | None:
+def _start(pick: Pick, claim_id: UUID, worker: str, begun: float) -> Claim | None:
     """Commit a claim whose slots were asked for at ``begun``; None: it lost its race."""
-    holder = _holder(candidate, claim_id)
+    holder = _holder(pick.candidate, claim_id)
     with transaction.atomic():
-        claim = _commit(holder, worker)
-        if time.monotonic() - begun > conf.get().slot_fence / 2:
+        claim = _commit(pick, holder, worker)
+        if claim is None or time.monotonic() - begun > conf.get().slot_fence / 2:
             # Too slow: should Redis have lost the slots meanwhile, the fence may be over.
             transaction.set_rollback(True)
             claim = None
     if claim is None:
         effects.unclaimed(holder)
         return None
-    _after(claim)
+    _after(claim, pick)
     return claim
 
 
-def _commit(holder: slots.Holder, worker: str) -> Claim | None:
+def _commit(pick: Pick, holder: slots.Holder, worker: str) -> Claim | None:
+    """Write the claim; None, and the transaction is to be rolled back: it lost its race."""
     task = Task.objects.select_related("generator").filter(pk=holder.task_id).first()
     if task is None or task.state != State.PENDING or task.not_before is not None:
         return None
+    fairness.lock_flows([task.flow_id, pick.turn])
     generator, now = task.generator, database_now()
     number = task.attempt_number + 1
     moved = move(
@@ -195,9 +243,12 @@ def _commit(holder: slots.Holder, worker: str) -> Claim | None:
         started_at=now,
         deadline_at=now + timedelta(seconds=generator.timeout_seconds),
         give_up_at=None,
+        **_payment(task, pick),
     )
     if not moved:
         return None
+    if pick.turn != task.flow_id:
+        fairness.refresh_head(pick.turn)
     attempt = Attempt.objects.create(
         task=task,
         number=number,
@@ -209,8 +260,19 @@ def _commit(holder: slots.Holder, worker: str) -> Claim | None:
         started_at=now,
         heartbeat_at=now,
     )
+    first = task.paid_tag is None
     task.refresh_from_db()
-    return Claim(task, attempt, generator, holder, time.monotonic())
+    return Claim(task, attempt, generator, holder, time.monotonic(), first)
+
+
+def _payment(task: Task, pick: Pick) -> dict[str, Any]:
+    """Let the flow whose turn it is pay, unless the task had started before."""
+    if task.paid_tag is not None:
+        return {}
+    cost = task.generator.expected_seconds if task.cost is None else task.cost
+    weighted = fairness.share(cost, pick.weight, pick.turn_priority)
+    tag = fairness.pay(pick.turn, weighted)
+    return {"paid_tag": tag, "share": weighted, "paid_by": pick.turn, "cost": cost}
 
 
 def _is_remote(generator: Generator) -> bool:
@@ -221,7 +283,7 @@ def _is_remote(generator: Generator) -> bool:
         return False
 
 
-def _after(claim: Claim) -> None:
+def _after(claim: Claim, pick: Pick) -> None:
     """Hold the slots for the full lease, move virtual time, tell readers, ring for the next.
 
     The claim has committed, so nothing here may keep the caller from running it: the first
@@ -229,7 +291,8 @@ def _after(claim: Claim) -> None:
     """
     effects.claimed(claim.holder)
     try:
-        fairness.advance(claim.task.pool, claim.task.tag)
+        if claim.first and claim.task.paid_tag is not None:
+            fairness.advance(claim.task.pool, pick.turn_generator, claim.task.paid_tag)
         effects.changed(claim.task.pk)
     except (DatabaseError, InterfaceError) as error:
         logger.warning("could not follow up a claim: %s", error)

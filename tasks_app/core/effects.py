@@ -8,10 +8,11 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
+from django.db import DatabaseError, InterfaceError
 from redis.exceptions import RedisError
 
 from tasks_app import bells
-from tasks_app.core import queries
+from tasks_app.core import payments, queries
 from tasks_app.gates import control, slots
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,14 @@ def freed(holder: slots.Holder, pool: str) -> None:
     _quietly(lambda: slots.release(holder), "release slots")
     _quietly(lambda: control.clear(holder.claim_id), "clear a control key")
     bells.ring(pool)
+
+
+def settled(task_id: UUID) -> None:
+    """After an execution has stopped: settle what its task paid, and learn from a success."""
+    try:
+        payments.settle(task_id)
+    except (DatabaseError, InterfaceError) as error:
+        logger.warning("could not settle what task %s paid: %s", task_id, error)
 
 
 def _quietly(action: Callable[[], object], purpose: str) -> None:

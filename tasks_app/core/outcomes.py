@@ -14,7 +14,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from tasks_app import bells, conf
-from tasks_app.core import effects, fairness
+from tasks_app.core import accounts, effects, fairness
 from tasks_app.core.claim import holder_of
 from tasks_app.core.clock import database_now
 from tasks_app.core.decisions import (
@@ -153,10 +153,10 @@ def end_now(
         )
         if not moved:
             return False
-        if task.state == State.PENDING:
-            fairness.give_back(task.flow_id, task.share)
         live = _revoke(task)
     effects.changed(task.pk)
+    if live is None:
+        effects.settled(task.pk)
     if live is not None:
         effects.revoked(live.claim_id, event.value)
         if live.remote:
@@ -185,7 +185,7 @@ def _still_running(attempt: Attempt) -> Task | None:
 
 
 def _finish_with_result(task: Task, artifacts: Sequence[Artifact]) -> bool:
-    lifetime = timedelta(days=conf.get().result_days)
+    lifetime = accounts.limits_of_owner(task.owner_id).kept
     moved = move(
         task,
         State.SUCCESS,
@@ -264,4 +264,5 @@ def _was_ours(attempt: Attempt) -> bool:
 
 def _settled(attempt: Attempt) -> None:
     effects.changed(attempt.task_id)
+    effects.settled(attempt.task_id)
     effects.freed(holder_of(attempt), attempt.task.pool)

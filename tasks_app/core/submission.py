@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -20,7 +20,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from tasks_app import conf
-from tasks_app.core import accounts, effects, fairness, limits, params, quotas
+from tasks_app.core import accounts, costs, effects, fairness, limits, params, quotas
 from tasks_app.core.accounts import Limits
 from tasks_app.core.clock import database_now
 from tasks_app.core.errors import FieldError, Invalid, LimitState, Refusal, Unavailable
@@ -29,10 +29,6 @@ from tasks_app.lifecycle import EventKind, Priority
 from tasks_app.models import Account, Generator, IdempotencyKey, Task, new_id
 
 logger = logging.getLogger(__name__)
-
-_MOST_COUNT: Final = 1_000
-_MOST_COST: Final = 86_400.0
-"""Seconds that one task may count in the fair order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +139,8 @@ def _insert(
     task_id: UUID,
     now: datetime,
 ) -> Task:
-    cost = min(generator.expected_seconds * _count(values), _MOST_COST)
-    weighted = fairness.share(cost, allowed.weight, wish.priority)
-    place = fairness.enter(generator, user.pk, wish.priority, weighted)
+    cost = costs.expected(generator, values)
+    place = fairness.enter(generator, user.pk, wish.priority)
     max_wait = _longest_wait(wish, allowed)
     return Task.objects.create(
         id=task_id,
@@ -160,22 +155,12 @@ def _insert(
         request_id=wish.request_id,
         retry_of=wish.retry_of,
         tag=place.tag,
-        share=weighted,
+        share=0.0,
+        cost=cost,
         max_wait=max_wait,
         created_at=now,
         give_up_at=now + timedelta(seconds=max_wait),
     )
-
-
-def _count(values: Mapping[str, Any]) -> int:
-    """Return how many pictures are asked for: each costs the expected time once more.
-
-    An operator's schema need not bound it, but the fair order must stay something to count with.
-    """
-    count = values.get("n", 1)
-    if not isinstance(count, int) or isinstance(count, bool):
-        return 1
-    return min(max(count, 1), _MOST_COUNT)
 
 
 def _longest_wait(wish: Wish, allowed: Limits) -> float:

@@ -29,6 +29,11 @@ def slots_owner(owner_id: int) -> str:
     return _key("{slots}", "owner", owner_id)
 
 
+def slots_rate(generator_id: UUID | str) -> str:
+    """Theoretical arrival time of a generator's upstream rate, in milliseconds of Redis' clock."""
+    return _key("{slots}", "rate", generator_id)
+
+
 def slots_claiming() -> str:
     """Task ids that some claimer holds between taking slots and committing."""
     return _key("{slots}", "claiming")

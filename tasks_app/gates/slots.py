@@ -1,5 +1,11 @@
 """Slots: the distributed semaphore. One claim takes a slot in every scope or in none.
 
+The rate of a generator's upstream is taken in the same decision (the generic cell rate algorithm
+on Redis' clock): never without the slots. A claim that then loses its race in the database does
+not give it back, so that the upstream is never asked more often than its contract allows; that
+costs one interval. After Redis lost everything the rate begins as if just used up: closed, not
+open.
+
 A scope (all, a generator, an owner) is one sorted set: member = claim id, score = when its
 lease ends, in milliseconds of Redis' clock. The count of a scope is the count of members
 whose lease has not ended, so a crash gives slots back by itself. Each decision is one Lua
@@ -26,13 +32,28 @@ from tasks_app.gates.connection import client
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A task that would like to run, and the limits of its generator and owner."""
+    """A task that would like to run, and the limits of its generator and owner.
+
+    ``interval``: seconds between two starts at the upstream's rate; 0: no limit. ``burst``: how
+    many it allows at once after a pause.
+    """
 
     task_id: UUID
     generator_id: UUID
     generator_limit: int
     owner_id: int
     owner_limit: int
+    interval: float = 0.0
+    burst: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A generator's upstream rate; see ``Candidate``."""
+
+    generator_id: UUID
+    interval: float
+    burst: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +97,11 @@ def acquire(claim_id: UUID, candidates: Sequence[Candidate]) -> Answer:
         int(settings.slot_fence * 1000),
     ]
     for one in candidates:
-        scopes += [keys.slots_generator(one.generator_id), keys.slots_owner(one.owner_id)]
+        generator = one.generator_id
+        scopes += [keys.slots_generator(generator), keys.slots_owner(one.owner_id)]
+        scopes.append(keys.slots_rate(generator))
         arguments += [str(one.task_id), one.generator_limit, one.owner_limit, one.owner_id]
+        arguments += [_milliseconds(one.interval), one.burst]
     verdict, number = cast("list[Any]", _script("acquire")(keys=scopes, args=arguments))
     match verdict:
         case b"taken":
@@ -108,16 +132,53 @@ def release(holder: Holder) -> int:
     return int(cast("int", gone))
 
 
-def restore(holders: Iterable[Holder], fence: str = "") -> None:
+def restore(holders: Iterable[Holder], fence: str = "", rates: Iterable[Rate] = ()) -> None:
     """Declare the sets complete, after adding every execution that the attempt table knows.
 
-    ``fence`` is what ``acquire`` answered: should Redis have lost the sets once more in the
+    ``rates`` are those of which it is not known any more how far they are used up: they begin
+    empty. ``fence`` is what ``acquire`` answered: should Redis have lost the sets once more in the
     meantime, they are not complete. Without it they are declared so in any case.
     """
     settings = conf.get()
     for holder in holders:
         extend(holder, lease=settings.lease)
-    _script("complete")(keys=[keys.slots_epoch()], args=[fence])
+    lost = list(rates)
+    _script("complete")(
+        keys=[keys.slots_epoch(), *(keys.slots_rate(rate.generator_id) for rate in lost)],
+        args=[fence, *(_milliseconds(rate.interval * rate.burst) for rate in lost)],
+    )
+
+
+def rate_waits(rates: Sequence[Rate]) -> dict[UUID, float]:
+    """Return the seconds until each of these upstreams may be asked again, where it is not now."""
+    limited = [rate for rate in rates if rate.interval > 0]
+    if not limited:
+        return {}
+    redis = client()
+    seconds, micros = redis.time()
+    now = seconds * 1000 + micros / 1000
+    held = cast(
+        "list[bytes | None]", redis.mget([keys.slots_rate(r.generator_id) for r in limited])
+    )
+    waits = {}
+    for rate, tat in zip(limited, held, strict=True):
+        interval = rate.interval * 1000
+        ahead = min(_number(tat) - now, interval * rate.burst)
+        wait = ahead - interval * (rate.burst - 1)
+        if wait > 0:
+            waits[rate.generator_id] = wait / 1000
+    return waits
+
+
+def _number(stored: bytes | None) -> float:
+    try:
+        return float(stored or 0)
+    except ValueError:
+        return 0.0
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.3f}"
 
 
 def full_owners() -> list[int]:

@@ -6,12 +6,12 @@ from django.db import transaction
 from django.db.models import F
 
 from tasks_app import bells, conf
-from tasks_app.core import claim, fairness, queries
+from tasks_app.core import claim, fairness, moving, queries
 from tasks_app.core.clock import database_now
 from tasks_app.gates import keys, slots
 from tasks_app.lifecycle import State
 from tasks_app.maintenance.report import Report
-from tasks_app.models import Flow, Pool, Task
+from tasks_app.models import Flow, Generator, Pool, Task
 
 BATCH: Final = 500
 
@@ -58,10 +58,36 @@ def pools_with_work() -> list[str]:
         return []
     heads = (
         Flow.objects.filter(head_tag__isnull=False, generator__paused=False)
-        .exclude(generator_id__in=claim.full_generators())
+        .exclude(generator_id__in=claim.closed_generators())
         .exclude(owner_id__in=slots.full_owners())
     )
     return sorted(heads.values_list("pool", flat=True).distinct())
+
+
+def soonest_rate() -> float | None:
+    """Return the seconds until an upstream whose rate is used up, and has work, allows a start.
+
+    None: there is no such upstream. So a fast rate need not wait for the next look.
+    """
+    limited = Generator.objects.filter(paused=False, rate_per_minute__isnull=False)
+    waits = slots.rate_waits([claim.rate_of(one) for one in limited])
+    if not waits:
+        return None
+    wanted = Flow.objects.filter(head_tag__isnull=False, generator_id__in=waits)
+    found = wanted.values_list("generator_id", flat=True).distinct()
+    return min((waits[pk] for pk in found), default=None)
+
+
+def follow_pools(report: Report, dry_run: bool) -> None:
+    """Tasks that wait in a pool which their generator has left -> its pool of now."""
+    left = Flow.objects.filter(head_tag__isnull=False).exclude(pool=F("generator__pool"))
+    for flow_id in list(left.values_list("pk", flat=True)[:BATCH]):
+        waiting = Task.objects.filter(
+            flow_id=flow_id, state=State.PENDING.value, not_before__isnull=True
+        )
+        for task in waiting.select_related("generator").order_by("tag", "pk")[:BATCH]:
+            if dry_run or moving.move_to(task, task.generator):
+                report.add("moved to another pool")
 
 
 def known_pools() -> list[str]:

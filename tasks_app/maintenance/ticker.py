@@ -28,11 +28,11 @@ _SIGN_INTERVAL: Final = 60.0
 
 @dataclass(slots=True)
 class Chore:
-    """Something to do every so many seconds."""
+    """Something to do every so many seconds, or sooner if the action says so."""
 
     name: str
     period: float
-    action: Callable[[], None]
+    action: Callable[[], float | None]
     next_at: float = 0.0
 
 
@@ -55,29 +55,36 @@ def tick_until(stop: threading.Event) -> None:
         for chore in todo:
             if time.monotonic() >= chore.next_at and not stop.is_set():
                 chore.next_at = time.monotonic() + chore.period
-                do(chore)
+                again = do(chore)
+                if again is not None:
+                    chore.next_at = min(chore.next_at, time.monotonic() + again)
         pause = min(chore.next_at for chore in todo) - time.monotonic()
         stop.wait(max(0.01, pause))
     connection.close()
 
 
-def do(chore: Chore) -> None:
-    """Do one chore. Whatever goes wrong is logged: the other chores must be done all the same."""
+def do(chore: Chore) -> float | None:
+    """Do one chore; returns in how many seconds it wants to be done again, if it says so.
+
+    Whatever goes wrong is logged: the other chores must be done all the same.
+    """
     try:
         close_old_connections()
-        chore.action()
+        return chore.action()
     except (RedisError, DatabaseError, InterfaceError) as error:
         logger.warning("%s: %s", chore.name, error)
         connection.close()
     except Exception:
         logger.exception("%s failed", chore.name)
         connection.close()
+    return None
 
 
-def _ring() -> None:
+def _ring() -> float | None:
     report = Report()
     due.release_due(report, False)
     due.ring_where_work_waits(report, False)
+    return due.soonest_rate()
 
 
 def _sweep() -> None:

@@ -51,11 +51,14 @@ def artifacts(task_id: UUID, number: int = 1) -> list[Artifact]:
 
 
 def wrong_heads() -> list[Flow]:
-    """Return flows whose head tag is not the smallest tag of their ready tasks."""
+    """Return flows whose head tag is not that under which their first ready task would start."""
     wrong = []
     for flow in Flow.objects.all():
         ready = Task.objects.filter(flow=flow, state="pending", not_before__isnull=True)
-        if flow.head_tag != ready.order_by("tag").values_list("tag", flat=True).first():
+        first = ready.order_by("tag", "pk").first()
+        paid = None if first is None else first.paid_tag
+        start = flow.finish_tag if paid is None else min(paid, flow.finish_tag)
+        if flow.head_tag != (None if first is None else start):
             wrong.append(flow)
     return wrong
 

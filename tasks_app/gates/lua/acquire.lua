@@ -1,8 +1,8 @@
 -- Take the slots of the first candidate that has room in every scope, or of none.
 --
--- KEYS: epoch, all, claiming, full owners, then per candidate: generator set, owner set
--- ARGV: claim id, claim lease (ms), limit of all, fence (ms),
---       then per candidate: task id, generator limit, owner limit, owner id
+-- KEYS: epoch, all, claiming, full owners, then per candidate: generator set, owner set, rate
+-- ARGV: claim id, claim lease (ms), limit of all, fence (ms), then per candidate: task id,
+--       generator limit, owner limit, owner id, interval of the rate (ms; 0: none), its burst
 -- Returns {"taken", index from 1} | {"full", owners newly seen at their limit}
 --       | {"fence", milliseconds to wait} | {"restore", the fence that is over}
 --
@@ -49,22 +49,48 @@ local function count(key)
   return counts[key]
 end
 
-local candidates = (#ARGV - 4) / 4
-for i = 1, candidates do
-  local task, generator_limit = ARGV[1 + i * 4], tonumber(ARGV[2 + i * 4])
-  local owner_limit, owner = tonumber(ARGV[3 + i * 4]), ARGV[4 + i * 4]
-  local generator_key, owner_key = KEYS[3 + i * 2], KEYS[4 + i * 2]
+-- The generic cell rate algorithm (ITU-T I.371): one start per interval, some at once. A time
+-- further ahead than the rate can have led to is from a slower rate of before.
+local function arrival(key, interval, burst)
+  local tat = math.max(tonumber(redis.call('GET', key) or 0) or 0, now)
+  return math.min(tat, now + interval * burst)
+end
+
+local waits = {}
+local function conforms(key, interval, burst)
+  if interval <= 0 then return true end
+  if waits[key] == nil then
+    waits[key] = arrival(key, interval, burst) - now <= interval * (burst - 1) + 0.001
+  end
+  return waits[key]
+end
+
+local function spend(key, interval, burst)
+  if interval <= 0 then return end
+  local tat = arrival(key, interval, burst) + interval
+  redis.call('SET', key, string.format('%.3f', tat), 'PX', math.ceil(tat - now) + 1)
+end
+
+local candidates = (#ARGV - 4) / 6
+for i = 0, candidates - 1 do
+  local argument, key = 5 + i * 6, 5 + i * 3
+  local task, generator_limit = ARGV[argument], tonumber(ARGV[argument + 1])
+  local owner_limit, owner = tonumber(ARGV[argument + 2]), ARGV[argument + 3]
+  local interval, burst = tonumber(ARGV[argument + 4]), tonumber(ARGV[argument + 5])
+  local generator_key, owner_key, rate_key = KEYS[key], KEYS[key + 1], KEYS[key + 2]
   if count(owner_key) >= owner_limit then
     -- A hint only, so it fades quickly: a raised limit must act within seconds.
     if redis.call('ZADD', KEYS[4], now + 3000, owner) == 1 then newly_full = newly_full + 1 end
     redis.call('PEXPIREAT', KEYS[4], now + 60000)
-  elseif count(generator_key) < generator_limit and not redis.call('ZSCORE', KEYS[3], task) then
+  elseif count(generator_key) < generator_limit and conforms(rate_key, interval, burst)
+    and not redis.call('ZSCORE', KEYS[3], task) then
     local expiry = now + lease
     hold(KEYS[2], claim, expiry)
     hold(generator_key, claim, expiry)
     hold(owner_key, claim, expiry)
     hold(KEYS[3], task, expiry)
-    return {'taken', i}
+    spend(rate_key, interval, burst)
+    return {'taken', i + 1}
   end
 end
 return {'full', newly_full}
