@@ -1,21 +1,23 @@
 """Plans and accounts: the limits, and how much of them is used now."""
 
-from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import admin
-from django.db.models import Count
-from django.http import HttpRequest
-from django.utils.html import format_html
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
-from tasks_app.admin import now, searching
+from tasks_app.admin import assigning, now, searching, use
 from tasks_app.admin.base import Base, Kept
 from tasks_app.admin.dress import display
 from tasks_app.core import accounts, rates
-from tasks_app.core.clock import database_now
-from tasks_app.lifecycle import LIVE, State
-from tasks_app.models import Account, Plan, Task
+from tasks_app.models import Account, GroupPlan, Plan
+
+_ONE_TASK: Final[tuple[Any, Any]] = (
+    _("One task"),
+    {"fields": (("max_n", "max_side"), ("max_priority", "max_wait"), "generators")},
+)
+_AS_PLAN: Final = _("Empty: as the plan says.")
 
 
 @admin.register(Plan)
@@ -25,24 +27,54 @@ class PlanAdmin(Base[Plan]):
     list_display = (
         "name",
         "is_default",
+        "rank",
         "users",
         "max_open",
         "max_running",
         "submit_interval",
         "submit_burst",
+        "max_day",
+        "max_month",
         "weight",
     )
+    readonly_fields = ("users", "open_now", "running_now", "today", "this_month")
     fieldsets = (
-        (None, {"fields": (("name", "is_default"),)}),
-        (_("Tasks"), {"fields": (("max_open", "max_running"),)}),
+        (None, {"fields": (("name", "is_default", "rank"), "users")}),
+        (
+            _("Tasks"),
+            {"fields": (("max_open", "open_now"), ("max_running", "running_now"))},
+        ),
         (_("Submissions"), {"fields": (("submit_interval", "submit_burst"),)}),
+        (_("Allowances"), {"fields": (("max_day", "today"), ("max_month", "this_month"))}),
+        _ONE_TASK,
+        (_("Results"), {"fields": ("result_days",)}),
         (_("Share"), {"fields": ("weight",)}),
     )
 
     @display(_("users"))
     def users(self, plan: Plan) -> int:
-        """Return how many accounts have this plan."""
+        """Return how many accounts have this plan, by whatever way."""
         return self._counts().get(plan.pk, 0)
+
+    @display(_("open now"))
+    def open_now(self, plan: Plan) -> str:
+        """Return what the accounts of the plan have open."""
+        return use.of_plan(plan)["open"]
+
+    @display(_("running now"))
+    def running_now(self, plan: Plan) -> str:
+        """Return what the accounts of the plan have running."""
+        return use.of_plan(plan)["running"]
+
+    @display(_("today"))
+    def today(self, plan: Plan) -> str:
+        """Return what counts for the accounts of the plan today."""
+        return use.of_plan(plan)["today"]
+
+    @display(_("this month"))
+    def this_month(self, plan: Plan) -> str:
+        """Return what counts for the accounts of the plan this month."""
+        return use.of_plan(plan)["month"]
 
     def _counts(self) -> dict[Any, int]:
         rows = Account.objects.values_list("plan").annotate(Count("pk"))
@@ -50,25 +82,41 @@ class PlanAdmin(Base[Plan]):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Plans in use, and the default one, stay."""
-        if obj is None or obj.is_default or obj.accounts.exists():
+        if obj is None or obj.is_default or obj.accounts.exists() or obj.groups.exists():
             return False
         return super().has_delete_permission(request, obj)
 
 
-def use_of(pks: list[int]) -> dict[int, Counter[str]]:
-    """Return how many live tasks each owner has, by state, from one index of live tasks."""
-    live = Task.objects.filter(owner_id__in=pks, state__in=[state.value for state in LIVE])
-    found: dict[int, Counter[str]] = {pk: Counter() for pk in pks}
-    for owner, state in live.values_list("owner_id", "state"):
-        found[owner][state] += 1
-    return found
+@admin.register(GroupPlan)
+class GroupPlanAdmin(Base[GroupPlan]):
+    """Which groups have which plan: users who have none of their own get it."""
+
+    list_display = ("group", "plan", "rank")
+    list_select_related = ("group", "plan")
+    list_filter = ("plan",)
+    ordering = ("group__name",)
+
+    @display(_("rank"))
+    def rank(self, chosen: GroupPlan) -> int:
+        """Return what decides between the plans of several groups."""
+        return chosen.plan.rank
 
 
 @admin.register(Account)
 class AccountAdmin(Kept, Base[Account]):
     """A user's plan and overrides: empty fields take the plan's value."""
 
-    list_display = ("user", "plan", "open_tasks", "running_tasks", "submissions", "share")
+    list_display = (
+        "user",
+        "plan",
+        "plan_by",
+        "open_tasks",
+        "running_tasks",
+        "submissions",
+        "today",
+        "this_month",
+        "share",
+    )
     list_select_related = ("user", "plan")
     list_filter = ("plan",)
     search_fields = ("user",)
@@ -76,21 +124,28 @@ class AccountAdmin(Kept, Base[Account]):
     ordering = ("-user",)
     sortable_by = ()
     autocomplete_fields = ("user",)
-    readonly_fields = ("open_tasks", "running_tasks", "submissions")
+    actions = ("assign_plan",)
+    readonly_fields = (
+        *("plan", "plan_by", "open_tasks", "running_tasks", "submissions", "today"),
+        *("this_month", "share"),
+    )
     fieldsets = (
-        (None, {"fields": (("user", "plan"),)}),
-        (_("Used now"), {"fields": (("open_tasks", "running_tasks", "submissions"),)}),
+        (None, {"fields": ("user", "own_plan", ("plan", "plan_by"))}),
         (
-            _("Differs from the plan"),
+            _("Tasks"),
             {
                 "description": _("Empty fields take the plan's value."),
-                "fields": (
-                    ("max_open", "max_running"),
-                    ("submit_interval", "submit_burst"),
-                    "weight",
-                ),
+                "fields": (("max_open", "open_tasks"), ("max_running", "running_tasks")),
             },
         ),
+        (
+            _("Submissions"),
+            {"fields": (("submit_interval", "submit_burst", "submissions"),)},
+        ),
+        (_("Allowances"), {"fields": (("max_day", "today"), ("max_month", "this_month"))}),
+        _ONE_TASK,
+        (_("Results"), {"fields": ("result_days",)}),
+        (_("Share"), {"fields": (("weight", "share"),)}),
     )
 
     def get_search_results(
@@ -104,25 +159,63 @@ class AccountAdmin(Kept, Base[Account]):
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Read the use of all accounts of the page at once."""
         found = super().get_changelist_instance(request)
-        used, moment = use_of([account.pk for account in found.result_list]), database_now()
+        used = use.of_accounts([account.pk for account in found.result_list])
         for account in found.result_list:
-            account.used, account.now = used[account.pk], moment
+            account.used = used[account.pk]
         return found
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """An account stays with its user."""
         return (*self.readonly_fields, *(("user",) if obj else ()))
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Say that what is left empty is as in the plan, not without a limit."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in accounts.OWN:
+            field.help_text = _AS_PLAN
+        if field is not None and db_field.name == "generators":
+            field.help_text = _("None chosen: those of the plan.")
+        return field
+
+    def save_model(self, request: HttpRequest, obj: Account, form: Any, change: bool) -> None:
+        """Let the tables decide which plan a new account has."""
+        if not change:
+            obj.plan = obj.own_plan or accounts.default_plan()
+        super().save_model(request, obj, form, change)
+
+    @admin.action(description=_("Assign a plan"), permissions=["change"])
+    def assign_plan(self, request: HttpRequest, queryset: QuerySet[Account]) -> HttpResponse | None:
+        """Give the chosen accounts a plan."""
+        return assigning.assign(self, request, queryset)
+
+    @display(_("plan by"))
+    def plan_by(self, account: Account) -> str:
+        """Return why this plan holds."""
+        if account.pk is None or account.plan_id is None:
+            return ""
+        if account.own_plan_id is not None:
+            return str(_("own"))
+        return str(_("default") if account.plan.is_default else _("group"))
+
     @display(_("open tasks"))
     def open_tasks(self, account: Account) -> str:
         """Return open tasks, of how many."""
-        return _of(_used(account).total(), accounts.limits_of(account).max_open)
+        return use.said(_used(account).open, accounts.limits_of(account).max_open)
 
     @display(_("running tasks"))
     def running_tasks(self, account: Account) -> str:
         """Return running tasks, of how many."""
-        running = _used(account)[State.RUNNING.value]
-        return _of(running, accounts.limits_of(account).max_running)
+        return use.said(_used(account).running, accounts.limits_of(account).max_running)
+
+    @display(_("today"))
+    def today(self, account: Account) -> str:
+        """Return what counts today, of how many."""
+        return use.said(_used(account).counted.today, accounts.limits_of(account).max_day)
+
+    @display(_("this month"))
+    def this_month(self, account: Account) -> str:
+        """Return what counts this month, of how many."""
+        return use.said(_used(account).counted.month, accounts.limits_of(account).max_month)
 
     @display(_("submissions left at once"))
     def submissions(self, account: Account) -> str:
@@ -131,10 +224,7 @@ class AccountAdmin(Kept, Base[Account]):
         if limits.submit_interval <= 0:
             return "∞"
         rate = rates.conform(
-            account.submit_tat,
-            getattr(account, "now", None) or database_now(),
-            limits.submit_interval,
-            limits.submit_burst,
+            account.submit_tat, _used(account).at, limits.submit_interval, limits.submit_burst
         )
         left = rate.remaining + 1 if rate.allowed else 0
         return f"{left} / {limits.submit_burst}"
@@ -145,11 +235,6 @@ class AccountAdmin(Kept, Base[Account]):
         return accounts.limits_of(account).weight
 
 
-def _used(account: Account) -> Counter[str]:
-    used: Counter[str] | None = getattr(account, "used", None)
-    return use_of([account.pk])[account.pk] if used is None else used
-
-
-def _of(used: int, limit: int) -> str:
-    full = "font-semibold text-red-600 dark:text-red-400" if used >= limit else ""
-    return format_html('<span class="{}">{} / {}</span>', full, used, limit)
+def _used(account: Account) -> use.Use:
+    found: use.Use | None = getattr(account, "used", None)
+    return use.of_accounts([account.pk])[account.pk] if found is None else found

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from tasks_app.admin import journal, now, words
 from tasks_app.admin.base import Base
 from tasks_app.admin.dress import Select, display
+from tasks_app.core import accounts
 from tasks_app.core.withdrawal import withdraw
 from tasks_app.generators import documents, registry
 from tasks_app.generators.errors import InvalidSettings
@@ -160,7 +161,12 @@ class GeneratorAdmin(Base[Generator]):
         return f"{depth} ({words.span(oldest)})" if depth else "0"
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Generators with history are withdrawn, not deleted."""
+        """Generators with history are withdrawn, not deleted; nor those of a plan's list.
+
+        Without its last one, a list would allow all.
+        """
+        if obj is not None and accounts.is_listed(obj):
+            return False
         if obj is None or obj.tasks.exists():
             return False
         return super().has_delete_permission(request, obj)

@@ -42,6 +42,12 @@ def groups(request: HttpRequest) -> list[dict[str, Any]]:
                 (_("Accounts"), "speed", "tasks_app_account_changelist", "tasks_app.view_account"),
                 (_("API keys"), "key", "tasks_app_apikey_changelist", "tasks_app.view_apikey"),
                 (_("Groups"), "group", "auth_group_changelist", "auth.view_group"),
+                (
+                    _("Plans of groups"),
+                    "groups",
+                    "tasks_app_groupplan_changelist",
+                    "tasks_app.view_groupplan",
+                ),
             ],
         ),
     ]

@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from tasks_app.admin import journal, searching
+from tasks_app.admin import assigning, journal, searching
 from tasks_app.admin.base import Base, Kept, ReadOnly
 from tasks_app.admin.dress import (
     AdminPasswordChangeForm,
@@ -26,7 +26,7 @@ from tasks_app.admin.dress import (
     display,
 )
 from tasks_app.core import accounts, credentials
-from tasks_app.models import ApiKey
+from tasks_app.models import ApiKey, GroupPlan
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
@@ -64,7 +64,7 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
     ordering = ("-id",)
     sortable_by = ("username",)
     filter_horizontal = ()
-    actions = ("deactivate", "activate")
+    actions = ("deactivate", "activate", "assign_plan")
     inlines = (KeyInline,)
     readonly_fields = ("last_login", "date_joined", "more")
     fieldsets = (
@@ -134,6 +134,15 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
         """Activate."""
         self._set_active(request, queryset, True)
 
+    @admin.action(description=_("Assign a plan"), permissions=["assign"])
+    def assign_plan(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
+        """Give the chosen users a plan."""
+        return assigning.assign(self, request, queryset)
+
+    def has_assign_permission(self, request: HttpRequest) -> bool:
+        """Whoever may change accounts."""
+        return assigning.may_assign(request)
+
     def _set_active(self, request: HttpRequest, queryset: QuerySet[User], active: bool) -> None:
         if not is_root(request):
             queryset = queryset.exclude(is_superuser=True)
@@ -148,12 +157,22 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
         self.message_user(request, text % {"count": count, "word": word})
 
 
+class PlanInline(TabularInline[GroupPlan, Group]):
+    """The plan of a group's users."""
+
+    model = GroupPlan
+    max_num = 1
+    extra = 1
+
+
 @admin.register(Group)
 class GroupAdmin(DjangoGroupAdmin, Base[Group]):
     """Groups of rights: staff that may only pause generators, or only look.
 
     Who may change a group may give himself what it has: only superusers may.
     """
+
+    inlines = (PlanInline,)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Only superusers."""

@@ -1,16 +1,19 @@
 """Accounts: which limits hold for a user, and which generators a user may choose."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from tasks_app import conf
 from tasks_app.lifecycle import Priority
 from tasks_app.models import Account, Generator, Plan, new_id
 
+_BATCH: Final = 500
 _ORDER: Final = (Priority.LOW, Priority.NORMAL, Priority.HIGH)
 
 
@@ -55,12 +58,12 @@ class Limits:
         return timedelta(days=days)
 
 
-_OWN: Final = tuple(name for name in Limits.__dataclass_fields__ if name != "plan")
+OWN: Final = tuple(name for name in Limits.__dataclass_fields__ if name != "plan")
 
 
 def limits_of(account: Account) -> Limits:
     """Merge an account with its plan."""
-    return Limits(plan=account.plan.name, **{name: _first(account, name) for name in _OWN})
+    return Limits(plan=account.plan.name, **{name: _first(account, name) for name in OWN})
 
 
 def limits_of_owner(owner_id: int) -> Limits:
@@ -105,6 +108,37 @@ def offered_to(account: Account) -> QuerySet[Generator]:
     return Generator.objects.filter(listed, enabled=True)
 
 
+def is_listed(generator: Generator) -> bool:
+    """Return whether a plan or an account names this generator among those it allows."""
+    return any(
+        kind.generators.through._default_manager.filter(generator_id=generator.pk).exists()
+        for kind in (Plan, Account)
+    )
+
+
 def _first(account: Account, name: str) -> Any:
     own = getattr(account, name)
     return getattr(account.plan, name) if own is None else own
+
+
+def assign(user_ids: Iterable[int], plan: Plan | None) -> list[int]:
+    """Give users a plan of their own, or with None take it away; returns whose has changed.
+
+    In batches, each locked in one order, so that neither submissions nor a second member of the
+    staff wait for long, or for each other.
+    """
+    changed: list[int] = []
+    wanted = sorted(set(user_ids))
+    for start in range(0, len(wanted), _BATCH):
+        batch = wanted[start : start + _BATCH]
+        with transaction.atomic():
+            fallback = default_plan()
+            Account.objects.bulk_create(
+                [Account(user_id=pk, plan=fallback) for pk in batch], ignore_conflicts=True
+            )
+            rows = Account.objects.select_for_update(of=("self",)).filter(user_id__in=batch)
+            others = rows.exclude(own_plan=plan) if plan else rows.exclude(own_plan=None)
+            found = list(others.order_by("user_id").values_list("user_id", flat=True))
+            Account.objects.filter(user_id__in=found).update(own_plan=plan)
+            changed += found
+    return changed

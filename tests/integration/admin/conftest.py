@@ -12,7 +12,7 @@ from tests.conftest import make_user
 
 LOOK = (
     *("view_task", "view_event", "view_attempt", "view_generator"),
-    *("view_plan", "view_account", "view_apikey", "view_user"),
+    *("view_plan", "view_groupplan", "view_account", "view_apikey", "view_user"),
 )
 
 

@@ -174,7 +174,7 @@ def test_limits_have_bounds_in_table_and_form(
     own: dict[str, Any] = {
         "name": "standard",
         "is_default": "on",
-        "plan": str(plan.pk),
+        "rank": 0,
         "max_open": 30,
         "max_running": 3,
         "submit_interval": 10,

@@ -29,6 +29,7 @@ LISTS = (
     "tasks_app/event",
     "tasks_app/generator",
     "tasks_app/plan",
+    "tasks_app/groupplan",
     "tasks_app/account",
     "tasks_app/apikey",
     "auth/user",
