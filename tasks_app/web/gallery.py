@@ -114,7 +114,7 @@ def gallery(request: HttpRequest) -> HttpResponse:
     wanted = read(request.GET.dict())
     asked = wanted.filter(ZoneInfo(wanted.zone))
     found, cursor = listing.page(owner_id(request), asked)
-    data = surroundings()
+    data = surroundings(request)
     data["gallery"] = {
         "items": [view.document for view in found],
         "next_cursor": str(cursor) if cursor else None,

@@ -22,11 +22,12 @@ def owner_id(request: HttpRequest) -> int:
     return request.user.pk
 
 
-def surroundings() -> dict[str, Any]:
-    """Return what every script needs."""
+def surroundings(request: HttpRequest) -> dict[str, Any]:
+    """Return what every script needs: the generators are those that the reader may choose."""
+    assert request.user.is_authenticated
     return {
         "now": documents.stamp(datetime.now(UTC)),
-        "generators": [localise.generator(one) for one in offers.generators()],
+        "generators": [localise.generator(one) for one in offers.generators(request.user)],
         "errors": localise.errors(),
         "csrf_cookie": settings.CSRF_COOKIE_NAME,
         "urls": {

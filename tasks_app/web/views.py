@@ -40,7 +40,7 @@ def studio(request: HttpRequest) -> HttpResponse:
     owner = owner_id(request)
     live, _ = listing.page(owner, Filter(states=tuple(sorted(LIVE)), limit=MOST_LIVE))
     ended, cursor = listing.page(owner, Filter(states=tuple(sorted(TERMINAL)), limit=PAGE))
-    data = surroundings() | {
+    data = surroundings(request) | {
         "live": [view.document for view in live],
         "recent": [view.document for view in ended],
         "next_cursor": str(cursor) if cursor else None,
@@ -64,7 +64,7 @@ def task(request: HttpRequest, task_id: UUID) -> HttpResponse:
         reverse("web:task", args=[pk]) if pk else "" for pk in listing.neighbours(task_id, owner)
     )
     context = {
-        "data": surroundings() | {"task": view.document},
+        "data": surroundings(request) | {"task": view.document},
         "title": title[:80],
         "newer": newer,
         "older": older,

@@ -2,8 +2,9 @@
 
 import { call, insist } from "./api.js";
 import { copy } from "./clipboard.js";
-import { announce, button, el, icon } from "./dom.js";
-import { gettext } from "./i18n.js";
+import { countDown } from "./countdown.js";
+import { announce, button, el, fill, icon } from "./dom.js";
+import { duration, format, gettext } from "./i18n.js";
 import { keyFor, settled } from "./pending.js";
 import { sessionEnded } from "./watch.js";
 import { refusal, removalWords } from "./words.js";
@@ -31,8 +32,17 @@ function guarded(label, options, act) {
 function complain(node, error) {
   node.parentElement?.querySelector(".action-error")?.remove();
   const text = error.status ? refusal(error) : gettext("The service does not answer. Try again.");
-  node.after(el("span", { class: "action-error", role: "alert" }, text));
-  setTimeout(() => node.parentElement?.querySelector(".action-error")?.remove(), 8000);
+  const left = el("b", {});
+  const said = el("span", { class: "action-error", role: "alert" }, text, " ", left);
+  node.after(said);
+  if (error.status !== 429) {
+    setTimeout(() => said.remove(), 8000);
+    return;
+  }
+  const stop = countDown(error.retryAfter ?? 5, (rest) => {
+    if (said.isConnected) fill(left, format(gettext("Ready in {time}."), { time: duration(rest) }));
+    else stop();
+  }, () => said.remove());
 }
 
 export function cancelButton(task, onTask) {

@@ -4,6 +4,7 @@
 // try and given up when the form is edited or the service has accepted it.
 
 import { insist, newKey } from "./api.js";
+import { countDown } from "./countdown.js";
 import { add, el, fill, icon } from "./dom.js";
 import { draw, unknownField } from "./fields.js";
 import { duration, format, gettext } from "./i18n.js";
@@ -12,6 +13,7 @@ import { fault } from "./schema.js";
 import { fieldWords, refusal } from "./words.js";
 
 const DRAFT = "darkroom-draft";
+const SHORT = 60; // seconds of a wait during which the form cannot be sent
 const HOLD = 700; // ms after an accepted form, so that the second click of two is not a second wish
 
 export class Compose {
@@ -117,7 +119,8 @@ export class Compose {
   }
 
   async #send() {
-    if (this.#busy || this.#countdown) return;
+    if (this.#busy || this.#submit.disabled) return;
+    if (this.#countdown) this.#ready();
     const params = this.#values();
     if (this.#show(this.#schema.check(params))) return;
     this.#key ??= newKey();
@@ -154,7 +157,7 @@ export class Compose {
     if (error.status === 401) {
       this.#tell([gettext("Your session has ended; what you wrote is kept."), " ", el("a", { href: loginPage() }, gettext("Log in again"))]);
     } else if (error.status === 429) {
-      this.#wait(error.retryAfter ?? 5, error.problem.code);
+      this.#wait(error);
     } else if (error.status === 422 && error.problem.errors) {
       this.#invalid(error.problem.errors);
     } else if (!error.status || error.passing) {
@@ -200,25 +203,25 @@ export class Compose {
     return true;
   }
 
-  #wait(seconds, code) {
-    const ends = performance.now() + seconds * 1000;
-    const words = refusal({ problem: { code }, message: gettext("That was quick. Your plan allows one more in a moment.") });
+  // A short wait is waited for. A long one leaves the button alone: staff may raise a limit.
+  #wait(error) {
+    const seconds = error.retryAfter ?? 5;
     const left = el("b", {});
-    this.#tell([words, " ", left], "notice");
-    this.#submit.disabled = true;
-    const step = () => {
-      const rest = Math.ceil((ends - performance.now()) / 1000);
-      if (rest > 0) {
-        fill(left, format(gettext("Ready in {time}."), { time: duration(rest) }));
-        return;
-      }
-      clearInterval(this.#countdown);
-      this.#countdown = null;
-      this.#submit.disabled = false;
-      this.#calm();
-    };
-    this.#countdown = setInterval(step, 250);
-    step();
+    this.#tell([refusal(error), " ", left], "notice");
+    this.#submit.disabled = seconds <= SHORT;
+    this.#countdown?.();
+    this.#countdown = countDown(
+      seconds,
+      (rest) => fill(left, format(gettext("Ready in {time}."), { time: duration(rest) })),
+      () => this.#ready(),
+    );
+  }
+
+  #ready() {
+    this.#countdown?.();
+    this.#countdown = null;
+    this.#submit.disabled = false;
+    this.#calm();
   }
 
   #work(text) {

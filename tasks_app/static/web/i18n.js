@@ -44,7 +44,7 @@ export function ago(stamp, now) {
   return gettext("just now");
 }
 
-// "4 s", "1 min 20 s", "2 h 5 min"
+// "4 s", "1 min 20 s", "2 h 5 min", "12 d 3 h"
 export function duration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return format(gettext("{seconds} s"), { seconds: whole });
@@ -52,7 +52,9 @@ export function duration(seconds) {
   if (minutes < 60) {
     return format(gettext("{minutes} min {seconds} s"), { minutes, seconds: whole % 60 });
   }
-  return format(gettext("{hours} h {minutes} min"), { hours: Math.floor(minutes / 60), minutes: minutes % 60 });
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return format(gettext("{hours} h {minutes} min"), { hours, minutes: minutes % 60 });
+  return format(gettext("{days} d {hours} h"), { days: Math.floor(hours / 24), hours: hours % 24 });
 }
 
 export function size(bytes) {

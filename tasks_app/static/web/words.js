@@ -112,6 +112,9 @@ export function removalWords(task) {
   return several ? [gettext("Delete pictures"), gettext("Delete these pictures?")] : [gettext("Delete picture"), gettext("Delete this picture?")];
 }
 
+const used = (sentence, limit) =>
+  format(sentence, { used: number(limit?.used ?? 0), size: number(limit?.size ?? 0) });
+
 // Why the service refused a request. The API speaks English; what is known by its code is said here.
 export function refusal(error) {
   return {
@@ -122,6 +125,8 @@ export function refusal(error) {
     idempotency_key_reused: gettext("This was sent before with other values. Change something and send it again."),
     too_many_open_tasks: gettext("You have as many open tasks as your plan allows. Wait for one to finish, or cancel one."),
     submit_rate: gettext("That was quick. Your plan allows one more in a moment."),
+    day_limit: used(gettext("You have used {used} of the {size} tasks of today (UTC)."), error.problem?.limit),
+    month_limit: used(gettext("You have used {used} of the {size} tasks of this month (UTC)."), error.problem?.limit),
     too_large: gettext("That is more than this service reads."),
     forbidden: gettext("The service did not accept this page any more. Reload it and try again."),
     unavailable: gettext("A part of the service is away at the moment. Try again shortly."),
@@ -146,6 +151,8 @@ export function fieldWords({ code, detail }) {
     too_many: gettext("These are too many."),
     nul_character: gettext("There is a character in it that cannot be stored."),
     unknown_field: gettext("The generator does not know this."),
+    unknown_generator: gettext("This generator is not offered any more."),
+    above_plan: gettext("This is more than your plan allows."),
   }[code] ?? detail;
 }
 
