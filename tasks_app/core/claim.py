@@ -255,7 +255,7 @@ def _commit(pick: Pick, holder: slots.Holder, worker: str) -> Claim | None:
         claim_id=holder.claim_id,
         generator_name=generator.name,
         owner_id=holder.owner_id,
-        remote=_is_remote(generator),
+        remote=is_remote(generator),
         worker=worker,
         started_at=now,
         heartbeat_at=now,
@@ -275,7 +275,7 @@ def _payment(task: Task, pick: Pick) -> dict[str, Any]:
     return {"paid_tag": tag, "share": weighted, "paid_by": pick.turn, "cost": cost}
 
 
-def _is_remote(generator: Generator) -> bool:
+def is_remote(generator: Generator) -> bool:
     """Whether the generator works elsewhere. An unknown adapter fails when it is executed."""
     try:
         return registry.adapter_class(generator.adapter).remote

@@ -107,7 +107,7 @@ def learn(generator: Generator, task: Task, seconds: float) -> None:
 
 
 def _add(generator_id: UUID, size: int, seconds: float) -> None:
-    values = {
+    values: dict[str, Any] = {
         "id": new_id(),
         "generator": generator_id,
         "size": size,

@@ -277,7 +277,12 @@ def advance(pool: str, generator_id: UUID, tag: float) -> None:
     if not math.isfinite(tag):
         logger.error("the virtual time of pool %s does not follow a tag that is not finite", pool)
         return
-    values = {"pool": pool, "generator": generator_id, "tag": tag, "id": new_id()}
+    values: dict[str, Any] = {
+        "pool": pool,
+        "generator": generator_id,
+        "tag": tag,
+        "id": new_id(),
+    }
     with connection.cursor() as cursor:
         cursor.execute(_ADVANCE, values)
 

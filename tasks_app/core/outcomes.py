@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from tasks_app import bells, conf
 from tasks_app.core import accounts, effects, fairness
 from tasks_app.core.claim import holder_of
-from tasks_app.core.clock import database_now
+from tasks_app.core.clock import database_now, written_now
 from tasks_app.core.decisions import (
     Again,
     Over,
@@ -192,7 +192,7 @@ def _finish_with_result(task: Task, artifacts: Sequence[Artifact]) -> bool:
         EventKind.SUCCEEDED,
         data={"artifacts": len(artifacts)},
         result_count=len(artifacts),
-        result_expires_at=Now() + lifetime,
+        result_expires_at=written_now() + lifetime,
     )
     if moved:
         Artifact.objects.bulk_create(artifacts)
@@ -236,7 +236,7 @@ def _end(
 ) -> bool:
     """End the attempt's row if it has not ended and its columns are as ``expected``."""
     rows = Attempt.objects.filter(pk=attempt.pk, ended_at__isnull=True, **expected).update(
-        ended_at=Now(),
+        ended_at=written_now(),
         outcome=outcome.value,
         error_code=code.value if code else "",
         error_detail=detail,
@@ -250,7 +250,7 @@ def _revoke(task: Task) -> Attempt | None:
     live = Attempt.objects.filter(
         task_id=task.pk, number=task.attempt_number, ended_at__isnull=True
     )
-    live.filter(revoked_at__isnull=True).update(revoked_at=Now())
+    live.filter(revoked_at__isnull=True).update(revoked_at=written_now())
     # What was submitted is looked at now, to be canceled upstream.
     live.exclude(upstream_id="").update(next_poll_at=Now())
     return live.first()

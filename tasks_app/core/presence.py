@@ -4,11 +4,11 @@ Pure functions over a snapshot's body and the pool's published figures.
 """
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from tasks_app.core.estimates import interpolated
 from tasks_app.gates.figures import Figures
 from tasks_app.lifecycle import TERMINAL, State, Wait
 
@@ -36,23 +36,28 @@ def presence(
     state = State(document["status"])
     if state in TERMINAL:
         return Presence(progress=document["progress"])
-    seconds = _usual_seconds(body, figures)
+    seconds = _expected_seconds(body, figures)
     if state is State.RUNNING:
         # The document has what the last heartbeat said, for when Redis does not know better.
         progress = max(0, min(99, document["progress"] if reported is None else reported))
         eta = _remaining(document, progress, seconds, now)
         return Presence(progress, eta=eta, retry_after=_hint(eta))
-    position = _position(body, figures)
     reason = _reason(body, figures, now)
-    eta = _waiting(position, seconds, figures) if reason in _MOVING else None
-    return Presence(0, position, reason, eta, _hint(eta if eta is not None else 10))
+    place = None if reason == Wait.PAUSED else _place(body, figures)
+    if place is None:
+        return Presence(0, None, reason, None, _hint(10))
+    position, until = place
+    if seconds is None or reason == Wait.NO_WORKER:
+        # Somebody has to do something first: the order is known, the time is not.
+        return Presence(0, position, reason, None, _hint(10))
+    eta = max(1, math.ceil(until + seconds))
+    return Presence(0, position, reason, eta, _hint(eta))
 
 
-_MOVING: Final = (None, Wait.SLOTS)
-"""Reasons that pass at the pace of the pool; how long one's own limit lasts is not known."""
-
-
-def _usual_seconds(body: dict[str, Any], figures: Figures | None) -> float | None:
+def _expected_seconds(body: dict[str, Any], figures: Figures | None) -> float | None:
+    """Return what such a task costs: by its size if that is known, or as the generator's others."""
+    if body["cost"] is not None:
+        return float(body["cost"])
     known = figures.of(body["generator_id"]) if figures else None
     return known.seconds if known else None
 
@@ -69,21 +74,19 @@ def _remaining(
     return max(1, math.ceil(usual - elapsed)) if usual is not None else None
 
 
-def _position(body: dict[str, Any], figures: Figures | None) -> int | None:
-    """Return the place in the pool's order, from 1, interpolated between the samples."""
+def _place(body: dict[str, Any], figures: Figures | None) -> tuple[int, float] | None:
+    """Return position, from 1, and seconds until the start, from what was foretold of its flow.
+
+    A flow of which nothing was foretold has come in since, or is behind what is foretold.
+    """
     if figures is None or body["held_until"] is not None:
         return None
-    tags = [tag for tag, _ in figures.tags]
-    place = bisect_left(tags, body["tag"])
-    if place >= len(tags):
-        return figures.pending + 1
-    own = float(body["tag"])
-    rank = figures.tags[place][1]
-    if place == 0 or tags[place] == own:
-        return rank + 1
-    before_tag, before_rank = figures.tags[place - 1]
-    part = (own - before_tag) / (tags[place] - before_tag)
-    return round(before_rank + part * (rank - before_rank)) + 1
+    known = figures.flows.get(body["flow"])
+    if known is not None:
+        position, until = interpolated(known, float(body["tag"]))
+        return max(1, position), max(0.0, until)
+    generator = figures.of(body["generator_id"])
+    return generator.entry if generator is not None else None
 
 
 def _reason(body: dict[str, Any], figures: Figures | None, now: float) -> str | None:
@@ -98,14 +101,9 @@ def _reason(body: dict[str, Any], figures: Figures | None, now: float) -> str | 
         return Wait.NO_WORKER
     if body["owner"] in figures.full_owners:
         return Wait.YOUR_LIMIT
+    if generator is not None and generator.rate_wait > 0:
+        return Wait.UPSTREAM
     return Wait.SLOTS
-
-
-def _waiting(position: int | None, seconds: float | None, figures: Figures | None) -> int | None:
-    if position is None or seconds is None or figures is None:
-        return None
-    at_once = max(1, min(figures.workers, figures.limit or 1))
-    return max(1, math.ceil(((position - 1) / at_once + 1) * seconds))
 
 
 def _hint(eta: int | None) -> int:

@@ -12,10 +12,10 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
-from django.db.models.functions import Now
 
 from tasks_app import conf, logs
 from tasks_app.core import fairness, quotas
+from tasks_app.core.clock import written_now
 from tasks_app.lifecycle import TERMINAL, EventKind, State, may_follow
 from tasks_app.models import Event, Generator, Task
 
@@ -75,7 +75,11 @@ def record(
     ``target`` is the state that the task, which is still as it was read, changes to.
     """
     Event.objects.create(
-        task_id=task.pk, at=Now(), kind=kind.value, attempt_number=attempt_number, data=data or {}
+        task_id=task.pk,
+        at=written_now(),
+        kind=kind.value,
+        attempt_number=attempt_number,
+        data=data or {},
     )
     if logger.isEnabledFor(logging.INFO):
         line = (task, kind, attempt_number, data or {}, State(task.state), target)
@@ -129,7 +133,7 @@ def _name_of(task: Task) -> str:
 
 def _update(task: Task, target: State, changes: dict[str, Any]) -> int:
     if target in TERMINAL:
-        changes = {"finished_at": Now(), **changes}
+        changes = {"finished_at": written_now(), **changes}
     rows = Task.objects.filter(
         pk=task.pk, state=task.state, attempt_number=task.attempt_number
     ).update(state=target.value, version=F("version") + 1, **changes)

@@ -26,24 +26,33 @@ _CACHE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class GeneratorFigures:
-    """One generator: slots in use, their limit, whether it is paused, its usual seconds."""
+    """One generator: slots in use, their limit, whether it is paused, its usual seconds.
+
+    ``rate_wait``: seconds until its upstream's rate allows a start. ``entry``: position and
+    seconds until the start of a task whose owner has nothing else waiting, if it came now.
+    """
 
     used: int = 0
     limit: int = 0
     paused: bool = False
     seconds: float | None = None
+    rate_wait: float = 0.0
+    entry: tuple[int, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One pool. ``tags`` samples the backlog as (start tag, how many tasks precede it)."""
+    """One pool. ``flows`` foretells starts, of some tasks of each flow that is near its turn.
+
+    Each as (the task's number within its flow, the position of its start, seconds until it).
+    """
 
     pool: str
     pending: int = 0
     workers: int = 0
     used: int = 0
     limit: int = 0
-    tags: list[tuple[float, int]] = field(default_factory=list)
+    flows: dict[str, list[tuple[float, int, float]]] = field(default_factory=dict)
     generators: dict[str, GeneratorFigures] = field(default_factory=dict)
     full_owners: list[int] = field(default_factory=list)
 
@@ -96,20 +105,34 @@ def parsed(pool: str, data: Mapping[str, Any]) -> Figures:
         if name in known:
             known[name] = int(known[name])
     generators = {name: _generator(one) for name, one in known.pop("generators", {}).items()}
-    tags = [(float(tag), int(rank)) for tag, rank in known.pop("tags", [])]
+    flows = {flow: _samples(found) for flow, found in known.pop("flows", {}).items()}
     owners = [int(owner) for owner in known.pop("full_owners", [])]
-    return Figures(**known | {"pool": pool}, generators=generators, tags=tags, full_owners=owners)
+    return Figures(**known | {"pool": pool}, generators=generators, flows=flows, full_owners=owners)
+
+
+def _samples(found: list[Any]) -> list[tuple[float, int, float]]:
+    samples = [(float(tag), int(position), float(left)) for tag, position, left in found]
+    if not samples:
+        raise ValueError("a flow without a start")
+    return samples
 
 
 def _generator(data: Mapping[str, Any]) -> GeneratorFigures:
     known = GeneratorFigures(**_known(GeneratorFigures, data))
-    seconds = known.seconds
+    seconds, entry = known.seconds, known.entry
     return GeneratorFigures(
         int(known.used),
         int(known.limit),
         bool(known.paused),
         None if seconds is None else float(seconds),
+        float(known.rate_wait),
+        None if entry is None else _entry(entry),
     )
+
+
+def _entry(found: Any) -> tuple[int, float]:
+    position, seconds = found
+    return int(position), float(seconds)
 
 
 def _known(kind: type[Any], data: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,64 +5,60 @@ from typing import Final
 from django.db import connection
 
 from tasks_app import conf
+from tasks_app.core import estimates
 from tasks_app.gates import figures, keys, slots, workers
 from tasks_app.gates.figures import Figures, GeneratorFigures
+from tasks_app.maintenance import foresight
 from tasks_app.maintenance.due import known_pools
 from tasks_app.models import Generator
 
-_SAMPLES: Final = 200
-_MAX_COUNTED: Final = 10_000
-"""Positions beyond this are told as "more than"; counting further would cost every tick."""
+_MOST_COUNTED: Final = 100_000
+"""A backlog beyond this is told as this much; counting further would cost every tick."""
 
 
 def publish_all() -> None:
     """Publish the figures of every pool. Raises ``RedisError`` or a database error."""
     generators = list(Generator.objects.all())
     used = slots.used([keys.slots_all(), *(keys.slots_generator(g.pk) for g in generators)])
-    known = {
-        str(generator.pk): GeneratorFigures(
-            used=count,
-            limit=generator.max_running,
-            paused=generator.paused,
-            seconds=usual_seconds(generator),
-        )
-        for generator, count in zip(generators, used[1:], strict=True)
-    }
-    full = slots.full_owners()
+    load = foresight.load(generators)
+    seconds = {generator.pk: usual_seconds(generator) for generator in generators}
     for pool in sorted({*known_pools(), *(generator.pool for generator in generators)}):
-        tags = _tags(pool)
+        alive = workers.count(pool)
+        seen = foresight.foresee(pool, alive, load)
+        known = {
+            str(generator.pk): GeneratorFigures(
+                used=count,
+                limit=generator.max_running,
+                paused=generator.paused,
+                seconds=seconds[generator.pk],
+                rate_wait=round(load.waits.get(generator.pk, 0.0), 3),
+                entry=seen.entries.get(generator.pk),
+            )
+            for generator, count in zip(generators, used[1:], strict=True)
+        }
         figures.publish(
             Figures(
                 pool=pool,
-                pending=len(tags),
-                workers=workers.count(pool),
+                pending=_pending(pool),
+                workers=alive,
                 used=used[0],
                 limit=conf.get().limit_all,
-                tags=_sampled(tags),
+                flows=estimates.samples(seen.starts),
                 generators=known,
-                full_owners=full,
+                full_owners=sorted({*seen.full_owners, *slots.full_owners()}),
             )
         )
 
 
-def _tags(pool: str) -> list[float]:
-    """Return the start tags of the pool's backlog, in order, from one partial index."""
+def _pending(pool: str) -> int:
+    """Return how many tasks could start but for slots, counted in one partial index."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT tag FROM tasks_app_task WHERE pool = %s AND state = 'pending' "
-            "AND not_before IS NULL ORDER BY tag LIMIT %s",
-            [pool, _MAX_COUNTED],
+            "SELECT count(*) FROM (SELECT 1 FROM tasks_app_task WHERE pool = %s "
+            "AND state = 'pending' AND not_before IS NULL LIMIT %s) AS waiting",
+            [pool, _MOST_COUNTED],
         )
-        return [tag for (tag,) in cursor.fetchall()]
-
-
-def _sampled(tags: list[float]) -> list[tuple[float, int]]:
-    """Return at most ``_SAMPLES`` of (tag, rank), always with the first and the last."""
-    step = max(1, len(tags) // (_SAMPLES - 1))
-    sample = [(tags[rank], rank) for rank in range(0, len(tags), step)]
-    if tags and sample[-1][1] != len(tags) - 1:
-        sample.append((tags[-1], len(tags) - 1))
-    return sample
+        return int(cursor.fetchone()[0])
 
 
 _USUAL = """

@@ -141,14 +141,14 @@ def publish(value: Any) -> None:
 
 def whole(generator: Generator) -> dict[str, Any]:
     """Return figures in which one task is ahead of ours and each takes 8 seconds."""
-    one = {"used": 1, "limit": 1, "paused": False, "seconds": 8.0}
+    one = {"used": 1, "limit": 1, "paused": False, "seconds": 8.0, "entry": [2, 15.0]}
     return {
         "pool": "default",
         "pending": 1,
         "workers": 1,
         "used": 1,
         "limit": 1,
-        "tags": [],
+        "flows": {},
         "generators": {str(generator.pk): one},
         "full_owners": [],
     }
@@ -180,7 +180,7 @@ def test_an_older_tickers_figures_are_completed(
     answer = as_alice.get(path).json()
     assert (answer["waiting_for"], answer["queue_position"], answer["eta_seconds"]) == (
         "paused",
-        1,
+        None,
         None,
     )
     publish({"workers": 1})
@@ -194,9 +194,11 @@ NO_FIGURES: list[Any] = [
     {"generators": []},
     {"generators": {"x": 1}},
     {"generators": {"x": {"used": "many"}}},
-    {"tags": [[1]]},
-    {"tags": 7},
-    {"tags": [["a", 1]]},
+    {"flows": {"x": [[1]]}},
+    {"flows": {"x": []}},
+    {"flows": 7},
+    {"flows": {"x": [["a", 1, 1]]}},
+    {"generators": {"x": {"entry": [1]}}},
     {"pending": "many"},
     {"pending": None},
     {"workers": []},
@@ -222,8 +224,8 @@ def test_what_is_published_is_what_is_read() -> None:
         workers=2,
         used=1,
         limit=4,
-        tags=[(0.5, 0), (1.5, 2)],
-        generators={"a": GeneratorFigures(1, 2, paused=True, seconds=3.5)},
+        flows={"f": [(1.0, 1, 0.5), (3.0, 2, 1.5)]},
+        generators={"a": GeneratorFigures(1, 2, True, 3.5, rate_wait=0.5, entry=(4, 2.5))},
         full_owners=[7],
     )
     figures.publish(told)

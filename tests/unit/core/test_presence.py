@@ -22,18 +22,25 @@ def body(status: str = "pending", **changes: Any) -> dict[str, Any]:
     }
     if status == "running":
         document["started_at"] = "2027-01-15T07:59:50.000Z"  # ten seconds before NOW
-    given: dict[str, Any] = {"generator_id": GENERATOR, "tag": 5.0, "held_until": None, "owner": 7}
+    given: dict[str, Any] = {
+        "generator_id": GENERATOR,
+        "flow": "f",
+        "tag": 5.0,
+        "cost": None,
+        "held_until": None,
+        "owner": 7,
+    }
     return {**given, **changes, "document": document}
 
 
 def figures(**changes: Any) -> Figures:
-    known = GeneratorFigures(used=0, limit=5, paused=False, seconds=20.0)
+    known = GeneratorFigures(used=0, limit=5, paused=False, seconds=20.0, entry=(2, 5.0))
     values: dict[str, Any] = {
         "pool": "default",
         "pending": 3,
         "workers": 2,
         "limit": 20,
-        "tags": [(1.0, 0), (5.0, 1), (9.0, 2)],
+        "flows": {"f": [(1.0, 1, 0.0), (5.0, 3, 10.0), (9.0, 7, 50.0)]},
         "generators": {GENERATOR: known},
     }
     return Figures(**{**values, **changes})
@@ -62,35 +69,56 @@ def test_a_running_task_is_never_shown_as_complete() -> None:
         ({}, {"workers": 0}, "no_worker"),
         ({}, {"generators": {GENERATOR: GeneratorFigures(0, 5, True, 20.0)}}, "paused"),
         ({"held_until": NOW + 5}, {}, "upstream"),
+        ({}, {"generators": {GENERATOR: GeneratorFigures(0, 5, False, 20.0, 0.5)}}, "upstream"),
     ],
 )
 def test_why_a_task_waits(state: dict[str, Any], published: dict[str, Any], reason: str) -> None:
     assert presence(body(**state), None, figures(**published), NOW).waiting_for == reason
 
 
-def test_position_counts_from_one_in_the_pools_order() -> None:
-    assert presence(body(tag=1.0), None, figures(), NOW).position == 1
-    assert presence(body(tag=5.0), None, figures(), NOW).position == 2
-    assert presence(body(tag=99.0), None, figures(), NOW).position == 4
+def test_position_and_time_are_what_was_foretold_of_the_flow() -> None:
+    found = presence(body(tag=1.0), None, figures(), NOW)
+    assert (found.position, found.eta) == (1, 20)
+    found = presence(body(tag=7.0), None, figures(), NOW)
+    assert (found.position, found.eta) == (5, 50)
+    found = presence(body(tag=11.0, cost=3.0), None, figures(), NOW)
+    assert (found.position, found.eta) == (8, 66), "behind the samples it goes on at their pace"
 
 
-@given(st.floats(0, 1e6), st.lists(st.floats(0, 1e6), max_size=50))
-def test_position_lies_within_the_queue_and_the_hint_within_its_bounds(
-    tag: float, tags: list[float]
+def test_who_has_just_come_in_waits_like_anybody_who_does() -> None:
+    found = presence(body(flow="new"), None, figures(), NOW)
+    assert (found.position, found.eta) == (2, 25)
+
+
+def test_what_does_not_pass_by_itself_is_not_guessed() -> None:
+    found = presence(body(), None, figures(workers=0), NOW)
+    assert (found.position, found.eta) == (3, None)
+    paused = {GENERATOR: GeneratorFigures(0, 5, True, 20.0)}
+    found = presence(body(), None, figures(generators=paused), NOW)
+    assert (found.position, found.eta) == (None, None)
+
+
+def test_ones_own_limit_is_foretold_like_the_rest() -> None:
+    found = presence(body(), None, figures(full_owners=[7]), NOW)
+    assert (found.waiting_for, found.eta) == ("your_limit", 30)
+
+
+@given(
+    st.floats(0, 1e6),
+    st.lists(st.tuples(st.floats(0, 1e6), st.integers(1, 3000), st.floats(0, 1e6)), min_size=1),
+)
+def test_position_time_and_hint_lie_within_their_bounds(
+    tag: float, samples: list[tuple[float, int, float]]
 ) -> None:
-    ranked = [(value, rank) for rank, value in enumerate(sorted(set(tags)))]
-    published = figures(tags=ranked, pending=len(ranked))
-    found = presence(body(tag=tag), None, published, NOW)
-    if ranked:
-        assert found.position is not None
-        assert 1 <= found.position <= len(ranked) + 1
+    columns = [sorted(column) for column in zip(*samples, strict=True)]
+    flow = list(zip(*columns, strict=True))
+    found = presence(body(tag=tag), None, figures(flows={"f": flow}), NOW)
+    assert found.position is not None
+    assert found.position >= 1
+    assert found.eta is not None
+    assert found.eta >= 1
     assert found.retry_after is not None
     assert MIN_HINT <= found.retry_after <= MAX_HINT
-
-
-def test_how_long_ones_own_limit_lasts_is_not_guessed() -> None:
-    found = presence(body(), None, figures(full_owners=[7]), NOW)
-    assert (found.waiting_for, found.eta) == ("your_limit", None)
 
 
 def test_without_news_from_redis_progress_is_that_of_the_last_heartbeat() -> None:
