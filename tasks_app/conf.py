@@ -48,6 +48,16 @@ class Conf:
     """Networks into which callbacks may go besides the open internet, with plain http, too."""
     callback_slow_retries: bool
     callback_days: float
+    upstream_secrets: tuple[str, ...]
+    """Names of variables (with ``*``) and folders that generators may take credentials from."""
+    webhook_url: str
+    """Scheme and host under which upstreams reach this service, without a slash."""
+    fetch_allow: tuple[IPv4Network | IPv6Network, ...]
+    """Networks that results may be fetched from besides the open internet."""
+    remote_calls: int
+    """Calls of upstreams that one worker process makes at once."""
+    poll_failing_seconds: float
+    """For how long an upstream must have failed to answer before its work is given up."""
     log_prompts: bool
     metrics_allow: tuple[IPv4Network | IPv6Network, ...]
     """Networks whose hosts may read ``/metrics`` without a token."""

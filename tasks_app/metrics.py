@@ -74,6 +74,12 @@ UPSTREAM: Final = Instrument(
     "Answers of upstream services by class: 2xx, 3xx, 4xx, 429, 5xx, none.",
     ("generator", "answer"),
 )
+POLL_LATENESS: Final = Instrument(
+    "upstream_poll_lateness_seconds",
+    "Seconds from when an upstream was to be asked to when it was.",
+    ("pool",),
+    (0.05, 0.1, 0.25, 0.5, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0, 60.0, float("inf")),
+)
 CALLBACKS: Final = Instrument(
     "callback_attempts", "Attempts to deliver a callback, by outcome.", ("event", "outcome")
 )
@@ -100,6 +106,7 @@ INSTRUMENTS: Final = (
     ARCHIVED,
     PURGED,
     UPSTREAM,
+    POLL_LATENESS,
     CALLBACKS,
     CALLBACK_SECONDS,
     CALLBACK_LAG,

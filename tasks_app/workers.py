@@ -1,5 +1,9 @@
 """The worker: RQ's non-forking worker, serving exactly one queue.
 
+A pool has a queue of its own name, for claims, and one for questions about what it has submitted
+to upstreams: ``<pool>-polls``. What a worker does with upstreams it does in its engine, beside
+what it does here.
+
 Non-forking keeps models warm and connections pooled, and CUDA cannot be used after a fork.
 RQ is only the doorbell here: its retries, callbacks, scheduler and registries are not used,
 and whatever it loses, the ticker rings again.
@@ -29,6 +33,8 @@ from rq.worker.base import WorkerStatus
 from tasks_app import bells, conf, metrics
 from tasks_app.core import claim, execution, outcomes
 from tasks_app.core.claim import Claim
+from tasks_app.core.remote import polling, submitting
+from tasks_app.core.remote.engine import Engine
 from tasks_app.core.stopping import Reason, Run
 from tasks_app.gates import workers as signs
 from tasks_app.gates.connection import private_client
@@ -38,6 +44,8 @@ logger = logging.getLogger(__name__)
 _SIGN_INTERVAL: Final = 5.0
 _LAST_WORD: Final = 2.0
 """Seconds between the end of the drain time and the end of the process, whatever goes on."""
+_LANDING: Final = 600.0
+"""Seconds that a worker which retires waits for its calls of upstreams."""
 
 _current: "Worker | None" = None
 
@@ -50,7 +58,7 @@ def current() -> "Worker":
 
 
 class Worker(SimpleWorker):
-    """A worker of one pool."""
+    """A worker of one queue: a pool's own, or that about its submitted work."""
 
     max_connection_wait_time = 2.0
     """Seconds between two tries to reach Redis; RQ's own minute would idle through its return."""
@@ -72,6 +80,7 @@ class Worker(SimpleWorker):
         self._tasks_done = 0
         self._run: Run | None = None
         self._claim: Claim | None = None
+        self._engine: Engine | None = None
         self._ending = threading.Event()
         self._drained = threading.Event()
         self._over = threading.Event()
@@ -80,7 +89,12 @@ class Worker(SimpleWorker):
     # --- one bell ----------------------------------------------------------------------
 
     def hear(self, pool: str) -> None:
-        """Claim at most one task and run it. Errors are logged: a bell never fails."""
+        """Claim at most one task and run it. Errors are logged: a bell never fails.
+
+        A worker whose engine is full claims nothing: the ticker rings again.
+        """
+        if self._engine is not None and self._engine.room == 0:
+            return
         try:
             begun = time.monotonic()
             claimed = claim.claim_next(pool, self.name)
@@ -93,7 +107,29 @@ class Worker(SimpleWorker):
             return
         if claimed is not None:
             metrics.observe(metrics.CLAIMS, claimed.started - begun, pool)
+            self._take_up(claimed)
+
+    def ask(self, pool: str) -> None:
+        """Ask upstreams about what is due. Errors are logged: a bell never fails."""
+        try:
+            polling.round_of(pool, self._flying())
+        except (RedisError, DatabaseError, InterfaceError) as error:
+            logger.warning("no questions to upstreams: %s", error)
+
+    def _take_up(self, claimed: Claim) -> None:
+        if not claimed.attempt.remote:
             self._execute(claimed)
+            return
+        try:
+            submitting.begin(claimed, self._flying())
+        except (DatabaseError, InterfaceError) as error:
+            # Nothing was sent. The sweep finds the attempt.
+            logger.warning("no submission without the database: %s", error)
+
+    def _flying(self) -> Engine:
+        if self._engine is None:
+            self._engine = Engine()
+        return self._engine
 
     def _execute(self, claimed: Claim) -> None:
         self._claim = claimed
@@ -131,6 +167,7 @@ class Worker(SimpleWorker):
         try:
             self.work(burst=burst, logging_level=None)
         finally:
+            self._land()
             self._ending.set()
             self._say_goodbye()
             self._over.set()
@@ -178,6 +215,17 @@ class Worker(SimpleWorker):
 
     # --- ending ------------------------------------------------------------------------
 
+    def _land(self) -> None:
+        """Let the calls of upstreams end; ``_drain`` sees to it that this ends, too."""
+        if self._engine is not None:
+            told = self._ending.is_set()
+            self._engine.drained(conf.get().worker_drain if told else _LANDING)
+            self._engine.stop()
+
+    def _busy(self) -> bool:
+        flying = self._engine is not None and not self._engine.drained(0)
+        return flying or self.get_state() == WorkerStatus.BUSY
+
     def _drain(self) -> None:
         """Stop the generation when the drain time is over, and the process if it will not.
 
@@ -185,7 +233,7 @@ class Worker(SimpleWorker):
         stop never outlives the drain time by more than a few seconds, whatever it does.
         """
         give_up = time.monotonic() + conf.get().worker_drain
-        while self.get_state() == WorkerStatus.BUSY and time.monotonic() < give_up:
+        while self._busy() and time.monotonic() < give_up:
             time.sleep(0.05)
         self._drained.set()
         if self._run is not None:

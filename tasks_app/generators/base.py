@@ -4,8 +4,8 @@ An adapter takes values and returns values. It imports neither Django nor Redis 
 models, so that it can be tested, and reused, without a server. Two kinds exist:
 
 * ``LocalAdapter`` computes here, inside a warm worker process, one generation at a time.
-* ``RemoteAdapter`` submits to an upstream that works asynchronously and is asked, or tells
-  by webhook, how it went.
+* ``RemoteAdapter`` (in ``remote.py``) submits to an upstream that is asked, or tells by webhook,
+  how it went.
 
 An adapter instance is made once per worker process and generator ("warm"), so models loaded
 in ``warm_up`` stay loaded. It must not keep state of one task on itself.
@@ -25,13 +25,15 @@ class GenerationRequest:
     """What to make: one attempt of one task.
 
     ``params`` has been validated against ``parameter_schema`` and holds every default.
-    ``settings`` is the generator row's own configuration, already checked.
+    ``settings`` is the generator row's own configuration, already checked. ``key`` is a UUID that
+    names this attempt to an upstream which lets its callers name their jobs.
     """
 
     task_id: str
     attempt: int
     params: Mapping[str, Any]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,52 +106,3 @@ class LocalAdapter(Adapter):
         exception counts as ``internal`` and is logged with its traceback. An iterator is
         consumed inside the worker, output by output, while the attempt is still running.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """An upstream accepted a submission under this id."""
-
-    upstream_id: str
-    poll_after: float | None = None
-    """Seconds the upstream asked to wait before the first poll."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamAnswer:
-    """What one poll or webhook said. Exactly one of the three readings holds.
-
-    Still running (``finished`` false), done (``finished`` and ``links`` or ``outputs``), or
-    failed (``error`` set). An unknown status counts as still running, never as done.
-    """
-
-    finished: bool
-    progress: float | None = None
-    outputs: tuple[Output, ...] = ()
-    links: tuple[str, ...] = ()
-    error: Exception | None = None
-    poll_after: float | None = None
-
-
-class RemoteAdapter(Adapter):
-    """Submits to an upstream that answers later. Every call is one HTTP exchange."""
-
-    remote: ClassVar[bool] = True
-
-    dedupes_submissions: ClassVar[bool] = False
-    """Whether the upstream makes one job of two submissions with the same attempt key.
-
-    Only then may a submission without an answer be repeated (invariant 3).
-    """
-
-    @abstractmethod
-    def submit(self, request: GenerationRequest, webhook_url: str | None) -> Submitted:
-        """Hand the work to the upstream and return its id. Raises ``GeneratorError``."""
-
-    @abstractmethod
-    def poll(self, upstream_id: str, settings: Mapping[str, Any]) -> UpstreamAnswer:
-        """Ask once how the job is."""
-
-    @abstractmethod
-    def cancel(self, upstream_id: str, settings: Mapping[str, Any]) -> None:
-        """Ask the upstream to stop that one job, never any other."""

@@ -28,6 +28,43 @@ class GeneratorError(Exception):
         self.retryable = bool(retryable)
 
 
+class Busy(GeneratorError):
+    """The upstream takes nothing at the moment, so nothing was submitted and nothing is spent.
+
+    ``retry_after``: seconds that the upstream asked for. ``ours``: it is not the upstream's load
+    but something that the operator must put right, such as a credential that is not accepted.
+    """
+
+    def __init__(
+        self, detail: str = "", *, retry_after: float | None = None, ours: bool = False
+    ) -> None:
+        super().__init__(ErrorCode.UPSTREAM_ERROR, detail, retryable=True)
+        self.retry_after = retry_after
+        self.ours = ours
+
+
+class Unsent(GeneratorError):
+    """Nothing reached the upstream: no connection, or it broke before the request was sent."""
+
+    def __init__(self, detail: str = "The model service could not be connected to.") -> None:
+        super().__init__(ErrorCode.UPSTREAM_UNREACHABLE, detail, retryable=True)
+
+
+class NoAnswer(GeneratorError):
+    """A request was sent, and no answer came that says what became of it."""
+
+    def __init__(self, detail: str = "The model service did not answer.") -> None:
+        super().__init__(ErrorCode.OUTCOME_UNKNOWN, detail)
+
+
+class CannotTell(Exception):
+    """The upstream has no way to say whether a submission reached it."""
+
+
+class Forged(Exception):
+    """A webhook that its upstream did not send, or that is too old to be believed."""
+
+
 def _known(code: object) -> ErrorCode:
     try:
         return ErrorCode(str(code))

@@ -11,6 +11,7 @@ from tasks_app.generators.errors import InvalidSettings
 
 _ADAPTERS: Final[Mapping[str, str]] = {
     "python": "tasks_app.generators.python.adapter:PythonAdapter",
+    "replicate": "tasks_app.generators.replicate.adapter:ReplicateAdapter",
     "sketch": "tasks_app.generators.sketch.adapter:SketchAdapter",
     "sketch-video": "tasks_app.generators.sketch_video.adapter:SketchVideoAdapter",
 }

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Final
-from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from redis.exceptions import RedisError
 
 from tasks_app import conf, metrics
 from tasks_app.core import outcomes, results
 from tasks_app.core.clock import database_now
 from tasks_app.lifecycle import State
-from tasks_app.maintenance import due, reconcile, tallies
+from tasks_app.maintenance import due, reconcile, remote, tallies
+from tasks_app.maintenance.repairs import database_age, repair
 from tasks_app.maintenance.report import Report
 from tasks_app.models import Attempt, Task
 
@@ -67,23 +67,6 @@ def _run(name: str, step: "Step", report: Report, dry_run: bool) -> None:
         report.troubles.append(f"{name}: {type(error).__name__}: {error}")
 
 
-def _repair(
-    kind: str, task_id: UUID, action: Callable[[], object], report: Report, dry_run: bool
-) -> None:
-    """Carry one repair out; one that fails is told with its task, and the next goes on.
-
-    An action that returns False says that there was nothing to do any more.
-    """
-    try:
-        if dry_run or action() is not False:
-            report.add(kind)
-    except (RedisError, OperationalError, InterfaceError):
-        raise  # away: the same would happen to all the others
-    except Exception as error:
-        logger.exception("task %s: %s: cannot be repaired", task_id, kind)
-        report.troubles.append(f"{kind}: task {task_id}: {type(error).__name__}")
-
-
 def time_out_running(report: Report, dry_run: bool) -> None:
     """Running past its deadline -> timeout; its worker is told to stop."""
     late = Task.objects.filter(state=State.RUNNING.value, deadline_at__lte=database_now())
@@ -98,7 +81,7 @@ def time_out_waiting(report: Report, dry_run: bool) -> None:
 
 def _time_out(late: list[Task], kind: str, report: Report, dry_run: bool) -> None:
     for task in late:
-        _repair(kind, task.pk, partial(outcomes.timed_out, task), report, dry_run)
+        repair(kind, task.pk, partial(outcomes.timed_out, task), report, dry_run)
 
 
 def recover_lost(report: Report, dry_run: bool) -> None:
@@ -116,7 +99,7 @@ def recover_lost(report: Report, dry_run: bool) -> None:
     )
     for attempt in lost.order_by("started_at")[:BATCH]:
         action = partial(outcomes.lost, attempt)
-        _repair("worker lost", attempt.task_id, action, report, dry_run)
+        repair("worker lost", attempt.task_id, action, report, dry_run)
 
 
 def end_silent_revoked(report: Report, dry_run: bool) -> None:
@@ -131,7 +114,7 @@ def end_silent_revoked(report: Report, dry_run: bool) -> None:
     )
     for attempt in stuck.order_by("started_at")[:BATCH]:
         action = partial(outcomes.stopped, attempt)
-        _repair("stopped after grace", attempt.task_id, action, report, dry_run)
+        repair("stopped after grace", attempt.task_id, action, report, dry_run)
 
 
 def delete_owed_files(report: Report, dry_run: bool) -> None:
@@ -147,25 +130,21 @@ def delete_owed_files(report: Report, dry_run: bool) -> None:
         report.troubles.append(f"files: {len(found) - gone} removed results cannot be deleted")
 
 
-def database_age() -> float:
-    """Return for how many seconds the database server has been up."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())")
-        (age,) = cursor.fetchone()
-    return float(age)
-
-
 Step = Callable[[Report, bool], None]
 
 STEPS: Final[tuple[tuple[str, Step], ...]] = (
     ("deadlines", time_out_running),
     ("waits", time_out_waiting),
     ("lost workers", recover_lost),
+    ("remote submissions", remote.recover_submissions),
     ("revoked attempts", end_silent_revoked),
     ("due tasks", due.release_due),
     ("pools", due.follow_pools),
+    ("remote work", remote.tidy),
     ("slots", reconcile.slot_sets),
+    ("remote slots", remote.hold_slots),
     ("bells", due.ring_where_work_waits),
+    ("bells for submitted work", remote.ring_for_due),
     ("totals", tallies.fold),
     ("files", delete_owed_files),
 )

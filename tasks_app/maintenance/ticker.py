@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 
 from tasks_app import conf
 from tasks_app.core import credentials, signs
-from tasks_app.maintenance import due, figures
+from tasks_app.maintenance import due, figures, remote
 from tasks_app.maintenance.report import Report
 from tasks_app.maintenance.sweep import sweep
 
@@ -84,6 +84,7 @@ def _ring() -> float | None:
     report = Report()
     due.release_due(report, False)
     due.ring_where_work_waits(report, False)
+    remote.ring_for_due(report, False)
     return due.soonest_rate()
 
 

@@ -1,4 +1,4 @@
-"""`manage.py worker POOL`: one worker process for one pool."""
+"""`manage.py worker POOL` or `POOL-polls`: one worker process for one queue."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -12,11 +12,14 @@ from tasks_app.workers import Worker
 class Command(BaseCommand):
     """Serve one pool until SIGTERM; start as many as the host can bear."""
 
-    help = "Serve one pool: claim its tasks and generate. SIGTERM ends it after the current task."
+    help = (
+        "Serve one pool: claim its tasks and generate, or submit them to upstreams. POOL-polls: "
+        "ask upstreams about the pool's submitted work. SIGTERM ends it after the current task."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """The pool's name."""
-        parser.add_argument("pool", help="the pool to serve, as named by the generators")
+        parser.add_argument("pool", help="the pool, as named by the generators, or POOL-polls")
         parser.add_argument("--burst", action="store_true", help="end when nothing rings")
 
     def handle(self, *args: Any, **options: Any) -> None:

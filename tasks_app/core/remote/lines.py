@@ -1,0 +1,177 @@
+"""The way to an upstream: pooled connections, one total timeout, a size limit, the credential.
+
+Two clients for each process. Questions are repeatable and share kept connections. A submission
+gets a connection of its own: on a kept one that the upstream closes in the same moment nobody
+could tell whether it arrived. From which moment on that is not known any more, ``httpcore`` tells.
+
+Answers are read as they come and never decompressed: none is asked for that is, and a small one
+could become a large one. Credentials that an upstream repeats are taken out of what it said.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from tasks_app import metrics
+from tasks_app.core.remote import secrets
+from tasks_app.generators.errors import NoAnswer, Unsent
+from tasks_app.generators.remote import RemoteAdapter, base_url
+from tasks_app.generators.upstream import MAX_ANSWER, Reply
+from tasks_app.logs import HIDDEN
+
+CONNECT_SECONDS: Final = 5.0
+POLL_SECONDS: Final = 10.0
+SUBMIT_SECONDS: Final = 30.0
+MOST_CONNECTIONS: Final = 256
+_KEPT: Final = 64
+_SENDING: Final = frozenset(
+    {"http11.send_request_headers.started", "http2.send_request_headers.started"}
+)
+_NEVER_SENT: Final = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+    httpx.LocalProtocolError,
+    httpx.InvalidURL,
+)
+
+
+class Clients:
+    """The connections of one process; made and closed on its event loop."""
+
+    def __init__(self) -> None:
+        trust = ssl.create_default_context()
+        self.keeping = _client(trust, _KEPT)
+        self.single = _client(trust, 0)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.keeping.aclose()
+        await self.single.aclose()
+
+
+def _client(trust: ssl.SSLContext, kept: int) -> httpx.AsyncClient:
+    limits = httpx.Limits(
+        max_connections=MOST_CONNECTIONS, max_keepalive_connections=kept, keepalive_expiry=20
+    )
+    timeout = httpx.Timeout(None, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
+    return httpx.AsyncClient(
+        verify=trust,
+        limits=limits,
+        timeout=timeout,
+        follow_redirects=False,
+        trust_env=False,
+        headers={"User-Agent": "darkroom", "Accept-Encoding": "identity"},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One generator's way to its upstream; an adapter's ``Upstream``."""
+
+    client: httpx.AsyncClient
+    generator: str
+    adapter: RemoteAdapter
+    settings: Mapping[str, Any]
+    seconds: float = POLL_SECONDS
+    """For one exchange, from the look-up of the name to the last byte."""
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        fields: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        limit: int = MAX_ANSWER,
+    ) -> Reply:
+        """Make one exchange; see ``Upstream``."""
+        secret = secrets.read(self.settings.get("credential"))
+        request = self.client.build_request(
+            method,
+            self.address(path),
+            json=json,
+            files={name: (None, value) for name, value in fields.items()} if fields else None,
+            params=dict(query) if query else None,
+            headers={**self.credentials(secret), **(headers or {})},
+        )
+        reply = await _exchanged(self.client, request, self.seconds, limit, self.generator)
+        return reply if secret is None else _without(reply, secret)
+
+    def address(self, path: str) -> str:
+        """Return the address of a path of the upstream; of no other host, whatever it says."""
+        base = base_url(self.adapter, self.settings)
+        url = path if path.startswith(("http://", "https://")) else f"{base}/{path.lstrip('/')}"
+        if origin(url) != origin(base):
+            raise Unsent("The model service named another address than its own.")
+        return url
+
+    def credentials(self, secret: str | None) -> Mapping[str, str]:
+        """Return the headers that show the credential, if there is one."""
+        return self.adapter.authorize(secret) if secret is not None else {}
+
+
+def origin(url: str) -> tuple[str, str, int] | None:
+    """Return scheme, host and port of an address; None if it has none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+        return (parts.scheme, parts.hostname, port) if parts.hostname and port else None
+    except ValueError:
+        return None
+
+
+async def _exchanged(
+    client: httpx.AsyncClient, request: httpx.Request, seconds: float, limit: int, generator: str
+) -> Reply:
+    sent = False
+
+    async def trace(event: str, _info: Mapping[str, Any]) -> None:
+        nonlocal sent
+        sent = sent or event in _SENDING
+
+    request.extensions["trace"] = trace
+    status: int | None = None
+    try:
+        async with asyncio.timeout(seconds):
+            response = await client.send(request, stream=True)
+            try:
+                body = await _body(response, limit)
+            finally:
+                await response.aclose()
+        status = response.status_code
+    except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
+        if isinstance(error, _NEVER_SENT) or not sent:
+            raise Unsent from error
+        raise NoAnswer from error
+    finally:
+        metrics.upstream_answer(generator, status)
+    names = {name.lower(): value for name, value in response.headers.items()}
+    return Reply(status, names, body)
+
+
+async def _body(response: httpx.Response, limit: int) -> bytes:
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise NoAnswer("The model service answered in an encoding that nobody asked for.")
+    body = bytearray()
+    async for piece in response.aiter_raw():
+        body += piece
+        if len(body) > limit:
+            raise NoAnswer("The model service answered with more than is read.")
+    return bytes(body)
+
+
+def _without(reply: Reply, secret: str) -> Reply:
+    body = reply.body
+    if len(secret) > 3 and secret.encode() in body:
+        body = body.replace(secret.encode(), HIDDEN.encode())
+    return Reply(reply.status, reply.headers, body)

@@ -1,0 +1,233 @@
+"""Asking: what follows for submitted attempts whose time has come.
+
+A bell for a pool's submitted work makes one round: due attempts are taken, so that nobody else
+asks about them for the length of a lease, and each is a flight of the engine. What an upstream
+answers is applied by compare-and-set and sets the next due time. A question that fails is not a
+task that fails; several in a row that span a minute are. A busy upstream, and a credential that it
+does not accept, do not count: whoever repairs that gets his results.
+
+An attempt that was told to stop is canceled upstream first, then asked about until the upstream
+has been seen to have ended; ``sweep.end_silent_revoked`` ends it after the grace in any case.
+"""
+
+import logging
+import time
+from typing import Final
+
+from redis.exceptions import RedisError
+
+from tasks_app import conf, metrics
+from tasks_app.core import outcomes
+from tasks_app.core.clock import database_now
+from tasks_app.core.remote import finishing, records, schedule, setups
+from tasks_app.core.remote.engine import Engine, Flight, Kind
+from tasks_app.core.remote.lines import Line
+from tasks_app.gates import keys
+from tasks_app.gates.connection import client
+from tasks_app.generators.errors import Busy, CannotTell, GeneratorError
+from tasks_app.generators.registry import UnknownAdapter
+from tasks_app.generators.remote import Pace, RemoteAdapter, Submitted, UpstreamAnswer, pace_of
+from tasks_app.lifecycle import ErrorCode
+from tasks_app.models import Attempt, Setup, Webhook
+
+logger = logging.getLogger(__name__)
+
+ROUND_SECONDS: Final = 5.0
+_BATCH: Final = 100
+_SHARE: Final = 0.5
+"""The part of all room that questions about one generator may take: a slow one delays no other."""
+_STOPPING_PAUSE: Final = 1.0
+_PROGRESS_SECONDS: Final = 120
+
+
+def round_of(pool: str, engine: Engine) -> int:
+    """Take what is due in a pool and ask about it; returns how many attempts were taken.
+
+    Goes on while there is more and room for it, for at most ``ROUND_SECONDS``.
+    """
+    taken, give_up = 0, time.monotonic() + ROUND_SECONDS
+    while time.monotonic() < give_up:
+        if not engine.wait_for_room(give_up - time.monotonic()):
+            break
+        found = records.take(pool, min(_BATCH, engine.room), engine.crowded(_SHARE))
+        for attempt, late in found:
+            metrics.observe(metrics.POLL_LATENESS, max(0.0, late), pool)
+            _launch(engine, attempt)
+        taken += len(found)
+        if len(found) == 0:
+            break
+    return taken
+
+
+def _launch(engine: Engine, attempt: Attempt) -> None:
+    task = attempt.task
+    flight = Flight(
+        attempt,
+        Kind.QUESTION,
+        task.generator_id,
+        names={
+            "task": task.pk,
+            "attempt": attempt.number,
+            "request": task.request_id,
+            "generator": attempt.generator_name,
+        },
+    )
+    engine.launch(flight, lambda: _Question(engine, attempt).run())
+
+
+class _Question:
+    """One taken attempt, from the question to what follows."""
+
+    def __init__(self, engine: Engine, attempt: Attempt) -> None:
+        self._engine, self._attempt = engine, attempt
+
+    async def run(self) -> None:
+        """Ask, and apply the answer."""
+        attempt = self._attempt
+        try:
+            assert attempt.setup is not None, "a submitted attempt has its setup"
+            self._setup: Setup = attempt.setup
+            self._adapter: RemoteAdapter = setups.adapter_of(self._setup)
+        except UnknownAdapter as error:
+            logger.error("nobody can ask about it: %s", error)
+            await self._later(60.0, answered=False)
+            return
+        self._line: Line = setups.line_of(self._engine.clients, self._setup, attempt.generator_name)
+        try:
+            await self._ask()
+        except Busy as busy:
+            if busy.ours:
+                logger.error("generator %s: %s", attempt.generator_name, busy.detail)
+            await self._later(self._pause(busy.retry_after), answered=False)
+        except GeneratorError as error:
+            await self._failed(error)
+
+    async def _ask(self) -> None:
+        attempt = self._attempt
+        kept = await self._engine.in_database(_kept_webhook, attempt)
+        if kept is not None:
+            await self._apply(self._adapter.read(kept))
+            await self._engine.in_database(_forget_webhook, attempt)
+        elif not attempt.upstream_id:
+            await self._look_for_it()
+        elif attempt.revoked_at is not None and attempt.cancel_sent_at is None:
+            await self._cancel()
+        elif attempt.polls > schedule.most_polls(self._pace, self._timeout):
+            detail = "The model service was asked too often without an end."
+            await self._over(GeneratorError(ErrorCode.UPSTREAM_ERROR, detail))
+        else:
+            job = setups.job_of(attempt, self._setup)
+            await self._apply(await self._adapter.poll(self._line, job))
+
+    async def _apply(self, answer: UpstreamAnswer) -> None:
+        if not answer.finished:
+            await self._still_running(answer)
+        elif answer.error is not None:
+            await self._over(answer.error)
+        else:
+            await finishing.finish(self._engine, self._attempt, self._line, answer)
+
+    async def _still_running(self, answer: UpstreamAnswer) -> None:
+        if answer.status:
+            logger.debug("the upstream says: %s", answer.status)
+        if self._attempt.revoked_at is not None:
+            await self._later(_STOPPING_PAUSE)
+        else:
+            await self._later(self._pause(answer.poll_after), answer.progress)
+
+    async def _cancel(self) -> None:
+        """Tell the upstream to stop; one that does not answer is told again."""
+        await self._adapter.cancel(self._line, setups.job_of(self._attempt, self._setup))
+        await self._engine.in_database(records.cancel_sent, self._attempt)
+        await self._later(_STOPPING_PAUSE)
+
+    async def _look_for_it(self) -> None:
+        """Find out what became of a submission without an answer, if the upstream can tell."""
+        attempt = self._attempt
+        if await self._engine.in_database(_being_submitted, attempt):
+            await self._later(_STOPPING_PAUSE)
+            return
+        try:
+            found = await self._adapter.find(self._line, setups.job_of(attempt, self._setup))
+        except CannotTell:
+            await self._over(GeneratorError(ErrorCode.OUTCOME_UNKNOWN))
+            return
+        if isinstance(found, Submitted):
+            delay = self._pause(found.poll_after)
+            await self._engine.durably(records.submitted, attempt, found.upstream_id, delay)
+        else:
+            detail = "The request did not reach the model service."
+            await self._over(GeneratorError(ErrorCode.UPSTREAM_UNREACHABLE, detail, retryable=True))
+
+    async def _failed(self, error: GeneratorError) -> None:
+        """A question without a usable answer, or a result that cannot be fetched now."""
+        attempt = self._attempt
+        if error.code is ErrorCode.RESULT_UNUSABLE and not error.retryable:
+            await self._over(error)
+            return
+        logger.warning("no answer to question %d: %s", attempt.polls, error.detail)
+        enough = await self._engine.in_database(records.failing, attempt, self._pause(None))
+        if enough:
+            await self._over(GeneratorError(self._code_of(error), error.detail))
+
+    def _code_of(self, error: GeneratorError) -> ErrorCode:
+        if not self._attempt.upstream_id:
+            return ErrorCode.OUTCOME_UNKNOWN
+        if error.code in (ErrorCode.UPSTREAM_ERROR, ErrorCode.RESULT_UNUSABLE):
+            return error.code
+        return ErrorCode.UPSTREAM_UNREACHABLE
+
+    async def _over(self, error: GeneratorError) -> None:
+        def end() -> None:
+            outcomes.failed(self._attempt, error.code, error.detail, retryable=error.retryable)
+
+        await self._engine.durably(end)
+
+    async def _later(
+        self, delay: float, progress: float | None = None, *, answered: bool = True
+    ) -> None:
+        def write() -> None:
+            reached = records.ask_later(self._attempt, delay, progress=progress, answered=answered)
+            if reached and progress is not None:
+                _tell_progress(self._attempt, reached)
+
+        await self._engine.in_database(write)
+
+    def _pause(self, hint: float | None) -> float:
+        rare = bool(self._setup.settings.get("webhooks", False))
+        return schedule.after(self._pace, self._attempt.polls, hint, rare=rare)
+
+    @property
+    def _pace(self) -> Pace:
+        return pace_of(self._adapter, self._setup.settings)
+
+    @property
+    def _timeout(self) -> float:
+        task = self._attempt.task
+        if task.deadline_at is None or task.started_at is None:
+            return task.generator.timeout_seconds
+        return (task.deadline_at - task.started_at).total_seconds()
+
+
+def _kept_webhook(attempt: Attempt) -> bytes | None:
+    body = Webhook.objects.filter(attempt_id=attempt.pk).values_list("body", flat=True).first()
+    return None if body is None else bytes(body)
+
+
+def _forget_webhook(attempt: Attempt) -> None:
+    Webhook.objects.filter(attempt_id=attempt.pk, attempt__ended_at__isnull=False).delete()
+
+
+def _being_submitted(attempt: Attempt) -> bool:
+    """Whether a process that lives is about to learn the id."""
+    beaten = Attempt.objects.values_list("heartbeat_at", flat=True).get(pk=attempt.pk)
+    return (database_now() - beaten).total_seconds() < conf.get().lease
+
+
+def _tell_progress(attempt: Attempt, reached: float) -> None:
+    percent = int(reached * 100)
+    try:
+        value = f"{attempt.number}:{percent}"
+        client().set(keys.progress(attempt.task_id), value, ex=_PROGRESS_SECONDS)
+    except RedisError as error:
+        logger.debug("no progress without Redis: %s", error)

@@ -1,0 +1,227 @@
+"""The statements of remote work: each is one short transaction, and says whether it applied.
+
+``polls`` is the number of the question that somebody is asking: whoever takes an attempt adds one,
+and an answer to an earlier question changes nothing. A due time that has passed stays as it is:
+a webhook or a cancel wants the attempt to be looked at again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection
+from django.db.models.functions import Now
+
+from tasks_app import conf
+from tasks_app.core.remote import schedule
+from tasks_app.models import Attempt, Generator, Setup
+
+
+def started(attempt: Attempt, setup: Setup, token: str) -> bool:
+    """Note that the submission begins; False: the attempt was revoked, so it must not."""
+    rows = Attempt.objects.filter(
+        pk=attempt.pk, ended_at__isnull=True, revoked_at__isnull=True, submit_started_at=None
+    ).update(setup=setup, webhook_token=token, submit_started_at=Now(), heartbeat_at=Now())
+    return rows == 1
+
+
+_SUBMITTED = """
+UPDATE tasks_app_attempt SET
+    upstream_id = %(id)s,
+    heartbeat_at = clock_timestamp(),
+    next_poll_at = CASE WHEN ended_at IS NOT NULL THEN NULL
+        WHEN revoked_at IS NOT NULL THEN clock_timestamp()
+        ELSE LEAST(next_poll_at, clock_timestamp() + %(delay)s * interval '1 second') END
+WHERE id = %(attempt)s
+RETURNING ended_at IS NOT NULL AND outcome <> 'success', revoked_at IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What an attempt had become when its submission was answered."""
+
+    ended: bool
+    revoked: bool
+
+
+def submitted(attempt: Attempt, upstream_id: str, delay: float) -> Fate:
+    """Write the upstream's id, whatever has become of the attempt; asked after ``delay`` s."""
+    values: dict[str, Any] = {"id": upstream_id, "delay": delay, "attempt": attempt.pk}
+    with connection.cursor() as cursor:
+        cursor.execute(_SUBMITTED, values)
+        return Fate(*cursor.fetchone())
+
+
+def look_again(attempt: Attempt, delay: float) -> None:
+    """Let whoever asks look at a submission whose outcome is not known."""
+    Attempt.objects.filter(pk=attempt.pk, ended_at__isnull=True).update(
+        next_poll_at=Now() + timedelta(seconds=delay)
+    )
+
+
+_TAKE = """
+UPDATE tasks_app_attempt AS taken SET
+    polls = taken.polls + 1,
+    next_poll_at = clock_timestamp() + %(lease)s * interval '1 second'
+FROM (
+    SELECT attempt.id, attempt.next_poll_at FROM tasks_app_attempt AS attempt
+    JOIN tasks_app_task AS task ON task.id = attempt.task_id
+    WHERE attempt.ended_at IS NULL AND attempt.next_poll_at <= clock_timestamp()
+      AND task.pool = %(pool)s AND NOT task.generator_id = ANY(%(without)s::uuid[])
+    ORDER BY attempt.next_poll_at LIMIT %(most)s
+    FOR UPDATE OF attempt SKIP LOCKED
+) AS due
+WHERE taken.id = due.id
+RETURNING taken.id, extract(epoch FROM clock_timestamp() - due.next_poll_at)
+"""
+
+
+def take(pool: str, most: int, without: Sequence[UUID] = ()) -> list[tuple[Attempt, float]]:
+    """Take due attempts of a pool for the length of a lease; with the seconds they are late."""
+    values: dict[str, Any] = {
+        "lease": conf.get().lease,
+        "pool": pool,
+        "without": list(without),
+        "most": most,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, values)
+        late = {pk: float(seconds) for pk, seconds in cursor.fetchall()}
+    if not late:
+        return []
+    found = Attempt.objects.select_related("task__generator", "setup").filter(pk__in=late)
+    return [(attempt, late[attempt.pk]) for attempt in found]
+
+
+_DUE_POOLS = """
+SELECT task.pool, count(*) FROM (
+    SELECT task_id FROM tasks_app_attempt
+    WHERE ended_at IS NULL AND next_poll_at <= clock_timestamp()
+    ORDER BY next_poll_at LIMIT %s
+) AS due JOIN tasks_app_task AS task ON task.id = due.task_id
+GROUP BY task.pool
+"""
+_MOST_COUNTED: Final = 2_000
+
+
+def due_pools() -> dict[str, int]:
+    """Return the pools that have due attempts, and how many of the first ones."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE_POOLS, [_MOST_COUNTED])
+        return dict(cursor.fetchall())
+
+
+_STILL_RUNNING = """
+UPDATE tasks_app_attempt SET
+    next_poll_at = CASE WHEN next_poll_at <= clock_timestamp() THEN next_poll_at
+        ELSE clock_timestamp() + %(delay)s * interval '1 second' END,
+    progress = GREATEST(progress, %(progress)s),
+    poll_failures = CASE WHEN %(answered)s THEN 0 ELSE poll_failures END,
+    failing_since = CASE WHEN %(answered)s THEN NULL ELSE failing_since END
+WHERE id = %(attempt)s AND polls = %(polls)s AND ended_at IS NULL
+RETURNING progress
+"""
+
+
+def ask_later(
+    attempt: Attempt, delay: float, *, progress: float | None = None, answered: bool = True
+) -> float | None:
+    """Set the next due time; returns the progress so far, None when others were first.
+
+    ``answered``: this question was, so that failures before it do not count any more.
+    """
+    values: dict[str, Any] = {
+        "delay": delay,
+        "progress": progress or 0.0,
+        "answered": answered,
+        "attempt": attempt.pk,
+        "polls": attempt.polls,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_STILL_RUNNING, values)
+        row = cursor.fetchone()
+    return None if row is None else float(row[0])
+
+
+_FAILED = """
+UPDATE tasks_app_attempt SET
+    next_poll_at = CASE WHEN next_poll_at <= clock_timestamp() THEN next_poll_at
+        ELSE clock_timestamp() + %(delay)s * interval '1 second' END,
+    poll_failures = poll_failures + 1,
+    failing_since = COALESCE(failing_since, clock_timestamp())
+WHERE id = %(attempt)s AND polls = %(polls)s AND ended_at IS NULL
+RETURNING poll_failures, extract(epoch FROM clock_timestamp() - failing_since)
+"""
+
+
+def failing(attempt: Attempt, delay: float) -> bool:
+    """Count a question that got no answer; True when there were enough of them in a row."""
+    values: dict[str, Any] = {"delay": delay, "attempt": attempt.pk, "polls": attempt.polls}
+    with connection.cursor() as cursor:
+        cursor.execute(_FAILED, values)
+        row = cursor.fetchone()
+    if row is None:
+        return False
+    failures, seconds = row
+    enough = seconds >= conf.get().poll_failing_seconds
+    return bool(failures >= schedule.FAILURES and enough)
+
+
+def cancel_sent(attempt: Attempt) -> None:
+    """Note that the upstream was asked to stop."""
+    Attempt.objects.filter(pk=attempt.pk).update(cancel_sent_at=Now())
+
+
+def beat(attempts: Sequence[UUID]) -> set[UUID]:
+    """Renew submissions in flight; returns those that were revoked."""
+    live = Attempt.objects.filter(pk__in=attempts, ended_at__isnull=True)
+    live.update(heartbeat_at=Now())
+    return set(live.filter(revoked_at__isnull=False).values_list("pk", flat=True))
+
+
+_KEEP = """
+UPDATE tasks_app_attempt AS attempt
+SET next_poll_at = clock_timestamp() + %(lease)s * interval '1 second'
+FROM unnest(%(ids)s::uuid[], %(polls)s::int[]) AS held (id, polls)
+WHERE attempt.id = held.id AND attempt.polls = held.polls AND attempt.ended_at IS NULL
+  AND attempt.next_poll_at > clock_timestamp()
+"""
+
+
+def keep_taken(attempts: Sequence[Attempt]) -> None:
+    """Hold on to attempts that are being asked about; who wants them again is not overruled."""
+    values: dict[str, Any] = {
+        "lease": conf.get().lease,
+        "ids": [attempt.pk for attempt in attempts],
+        "polls": [attempt.polls for attempt in attempts],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, values)
+
+
+def refusals(attempt: Attempt) -> int:
+    """Return how often the task was refused in a row before this attempt."""
+    earlier = Attempt.objects.filter(task_id=attempt.task_id, number__lt=attempt.number)
+    found = list(earlier.order_by("-number").values_list("outcome", flat=True)[:10])
+    refused = [outcome == "refused" for outcome in found]
+    return refused.index(False) if False in refused else len(refused)
+
+
+_EARLY = """
+SELECT percentile_cont(0.1) WITHIN GROUP (ORDER BY seconds) FROM (
+    SELECT extract(epoch FROM finished_at - started_at) AS seconds
+    FROM tasks_app_task WHERE generator_id = %s AND state = 'success'
+    ORDER BY finished_at DESC LIMIT 50
+) AS recent HAVING count(*) >= 10
+"""
+
+
+def early_seconds(generator: Generator) -> float | None:
+    """Return what a tenth of the last fifty successes took at most; None: too few to say."""
+    with connection.cursor() as cursor:
+        cursor.execute(_EARLY, [generator.pk])
+        row = cursor.fetchone()
+    return None if row is None or row[0] is None else float(row[0])
