@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, TypeVar
 
+from django.contrib.auth.models import Permission
 from django.core.exceptions import EmptyResultSet
 from django.core.paginator import Paginator
 from django.db import connections
@@ -9,6 +10,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
+from tasks_app.admin import rights
 from tasks_app.admin.dress import ModelAdmin
 
 M = TypeVar("M", bound=Model)
@@ -19,6 +21,13 @@ MOST_COUNTED = 2_000
 
 class Uncounted(Paginator):  # type: ignore[type-arg]
     """Counts up to a bound, in the database; what is beyond is found by filter and search."""
+
+    template_name = "admin/pages.html"
+
+    @property
+    def more(self) -> bool:
+        """Whether there may be rows that have not been counted."""
+        return self.count >= MOST_COUNTED
 
     @cached_property
     def count(self) -> int:
@@ -47,6 +56,19 @@ class Base(ModelAdmin[M]):
     list_filter_sheet = True
     compressed_fields = True
     warn_unsaved_form = True
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Call rights by their names in the reader's language."""
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if field is not None and db_field.remote_field.model is Permission:
+            field.label_from_instance = rights.said
+        return field
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Leave the count to the foot of the list: a bounded one is no title."""
+        found: Any = super().get_changelist_instance(request)
+        found.full_result_count = found.result_count
+        return found
 
 
 class ReadOnly:

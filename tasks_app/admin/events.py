@@ -19,9 +19,9 @@ class EventAdmin(ReadOnly, Base[Event]):
     """Lines of history, newest first."""
 
     list_display = ("moment", "said", "of_task", "attempt_number", "told")
-    list_display_links = ("moment",)
-    fields = ("at", "said", "task", "attempt_number", "told")
-    readonly_fields = ("said", "told")
+    list_display_links = None
+    fields = ("at", "said", "of_task", "attempt_number", "told")
+    readonly_fields = ("said", "of_task", "told")
     list_select_related = ("task",)
     list_filter = (Submitted,)
     search_fields = ("task_id",)

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
@@ -35,7 +36,7 @@ class TaskAdmin(ReadOnly, Base[Task]):
         "short_id",
         "state_label",
         "prompt",
-        "generator",
+        "offered_as",
         "user",
         "submitted",
         "took",
@@ -66,8 +67,8 @@ class TaskAdmin(ReadOnly, Base[Task]):
             },
         ),
         (_("What was asked for"), {"fields": ("asked", "parameters", "extra")}),
-        (_("Why it ended"), {"fields": ("error_told", "detail")}),
     )
+    _ended = (_("Why it ended"), {"fields": ("error_told", "detail")})
     readonly_fields = (
         *("task_id", "state_now", "urgency", "deadline", "failed_attempts", "asked_by", "retried"),
         *("asked", "parameters", "extra", "error_told", "detail"),
@@ -90,14 +91,17 @@ class TaskAdmin(ReadOnly, Base[Task]):
     @display(_("prompt"))
     def prompt(self, task: Task) -> str:
         """Return the beginning of what was asked for."""
-        text = _prompt(task)
-        return format_html('<span class="cut" title="{}">{}</span>', text[:1000], text[:160])
+        return _cut(_prompt(task))
+
+    @display(_("generator"))
+    def offered_as(self, task: Task) -> str:
+        """Return which generator; long names are cut, and read in full when pointed at."""
+        return _cut(task.generator.name)
 
     @display(_("owner"))
     def user(self, task: Task) -> str:
         """Return whose it is; long names are cut, and read in full when pointed at."""
-        name = task.owner.get_username()
-        return format_html('<span class="cut" title="{}">{}</span>', name, name)
+        return _cut(task.owner.get_username())
 
     @display(_("created"))
     def submitted(self, task: Task) -> str:
@@ -148,9 +152,9 @@ class TaskAdmin(ReadOnly, Base[Task]):
         return words.priority(task.priority)
 
     @display(_("deadline"))
-    def deadline(self, task: Task) -> datetime | None:
+    def deadline(self, task: Task) -> str:
         """Return when it is ended if it still runs."""
-        return task.deadline_at
+        return date_format(task.deadline_at, "DATETIME_FORMAT") if task.deadline_at else "–"
 
     @display(_("failures"))
     def failed_attempts(self, task: Task) -> str:
@@ -190,13 +194,18 @@ class TaskAdmin(ReadOnly, Base[Task]):
 
     @display(_("parameters"))
     def parameters(self, task: Task) -> str:
-        """Return what was asked for."""
-        return _pretty(task.params)
+        """Return what was asked for besides the prompt."""
+        return _pretty({name: value for name, value in task.params.items() if name != "prompt"})
 
     @display(_("metadata"))
     def extra(self, task: Task) -> str:
         """Return the caller's own words."""
         return _pretty(task.metadata)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Task | None = None) -> Any:
+        """Say why it ended where there is something to say."""
+        found = super().get_fieldsets(request, obj)
+        return [*found, self._ended] if obj is not None and obj.error_code else found
 
     def change_view(
         self,
@@ -320,7 +329,7 @@ def _row(attempt: Attempt) -> dict[str, Any]:
         "ended_at": attempt.ended_at,
         "took": words.between(attempt.started_at, attempt.ended_at),
         "outcome": words.outcome(attempt.outcome) or _("still executing"),
-        "error": " ".join((attempt.error_code, attempt.error_detail)).strip(),
+        "error": " ".join((words.error(attempt.error_code), attempt.error_detail)).strip(),
     }
 
 
@@ -344,6 +353,10 @@ def _link(row: Artifact, *, thumbnail: bool) -> str:
     return reverse("file", args=[links.sign(Link(row.pk, thumbnail, download=False))])
 
 
+def _cut(text: str) -> str:
+    return format_html('<span class="cut" title="{}">{}</span>', text[:1000], text[:160])
+
+
 def _prompt(task: Task) -> str:
     found = task.params.get("prompt") if isinstance(task.params, dict) else None
     return found.strip() if isinstance(found, str) else ""
@@ -354,4 +367,4 @@ def _pretty(value: object) -> str:
 
 
 def _block(text: str) -> str:
-    return format_html('<pre class="block">{}</pre>', text or "–")
+    return format_html('<pre class="verbatim">{}</pre>', text or "–")

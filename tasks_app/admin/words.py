@@ -102,6 +102,8 @@ _DATA: Final[Mapping[str, Promise]] = {
     "task_id": _("task"),
     "request_id": _("request"),
 }
+_INTERNAL: Final = frozenset(("given_back",))
+"""What histories keep for the accounts, and nobody reads."""
 _VALUES: Final[Mapping[str, Mapping[str, Promise]]] = {
     "code": _ERRORS,
     "reason": {
@@ -140,8 +142,16 @@ def event(kind: str) -> str:
 
 def details(one: Event) -> list[str]:
     """Return what a line of history says besides, as ``name: value``."""
-    told = [(name, value) for name, value in one.data.items() if value not in ("", None)]
-    return [f"{_DATA.get(name, name)}: {_value(name, value)}" for name, value in told]
+    told = {
+        name: value
+        for name, value in one.data.items()
+        if value not in ("", None) and name not in _INTERNAL
+    }
+    if told.get("staff"):
+        told.pop("by", None)  # their name says more
+    if told.get("code") == one.kind:
+        del told["code"]
+    return [f"{_DATA.get(name, name)}: {_value(name, value)}" for name, value in told.items()]
 
 
 def _value(name: str, value: Any) -> str:
