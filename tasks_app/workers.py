@@ -31,6 +31,7 @@ from rq.worker import SimpleWorker
 from rq.worker.base import WorkerStatus
 
 from tasks_app import bells, conf, metrics
+from tasks_app.callbacks.delivery import Deliverer
 from tasks_app.core import claim, execution, outcomes
 from tasks_app.core.claim import Claim
 from tasks_app.core.remote import polling, submitting
@@ -46,6 +47,8 @@ _LAST_WORD: Final = 2.0
 """Seconds between the end of the drain time and the end of the process, whatever goes on."""
 _LANDING: Final = 600.0
 """Seconds that a worker which retires waits for its calls of upstreams."""
+
+_BURST_SECONDS: Final = 60.0
 
 _current: "Worker | None" = None
 
@@ -81,6 +84,7 @@ class Worker(SimpleWorker):
         self._run: Run | None = None
         self._claim: Claim | None = None
         self._engine: Engine | None = None
+        self._deliverer = Deliverer() if pool == bells.CALLBACKS else None
         self._ending = threading.Event()
         self._drained = threading.Event()
         self._over = threading.Event()
@@ -93,6 +97,9 @@ class Worker(SimpleWorker):
 
         A worker whose engine is full claims nothing: the ticker rings again.
         """
+        if self._deliverer is not None:
+            self._deliverer.look()
+            return
         if self._engine is not None and self._engine.room == 0:
             return
         try:
@@ -165,12 +172,22 @@ class Worker(SimpleWorker):
         metrics.start("worker")
         threading.Thread(target=self._live, name="signs-of-life", daemon=True).start()
         try:
-            self.work(burst=burst, logging_level=None)
+            self._work(burst=burst)
         finally:
             self._land()
             self._ending.set()
+            if self._deliverer is not None:
+                self._deliverer.stop()
             self._say_goodbye()
             self._over.set()
+
+    def _work(self, *, burst: bool) -> None:
+        if self._deliverer is not None:
+            self._deliverer.start()
+            self._deliverer.look()  # what became due while no deliverer was there
+        self.work(burst=burst, logging_level=None)
+        if self._deliverer is not None and burst:
+            self._deliverer.wait_idle(_BURST_SECONDS)
 
     def run_maintenance_tasks(self) -> None:
         """RQ's registries hold bells only; nothing there needs repair."""
@@ -238,7 +255,8 @@ class Worker(SimpleWorker):
         self._drained.set()
         if self._run is not None:
             self._run.stop(Reason.SHUTDOWN)
-        if self._over.wait(_LAST_WORD):
+        patience = _LAST_WORD if self._deliverer is None else self._deliverer.patience
+        if self._over.wait(patience):
             return
         try:
             if self._claim is not None:

@@ -29,6 +29,8 @@ _FIELDS: Final = frozenset(
         "allow_degraded",
         "metadata",
         "idempotency_key",
+        "callback_url",
+        "callback_running",
     }
 )
 _RETRY_FIELDS: Final = frozenset({"idempotency_key"})
@@ -68,10 +70,12 @@ def wish(body: Any, header_key: str | None, request_id: str) -> Wish:
         params=body.get("params", {}),
         priority=_priority(body, problems),
         max_wait=_max_wait(body, problems),
-        allow_degraded=_allow_degraded(body, problems),
+        allow_degraded=_flag(body, "allow_degraded", problems),
         metadata=_metadata(body, problems),
         idempotency_key=idempotency_key(body, header_key, problems),
         request_id=request_id,
+        callback_url=_callback_url(body, problems),
+        callback_running=_flag(body, "callback_running", problems),
     )
     problems.raise_if_any()
     return read
@@ -177,12 +181,26 @@ def _max_wait(body: Mapping[str, Any], problems: Problems) -> float | None:
     return None
 
 
-def _allow_degraded(body: Mapping[str, Any], problems: Problems) -> bool:
-    value = body.get("allow_degraded", False)
+def _flag(body: Mapping[str, Any], name: str, problems: Problems) -> bool:
+    value = body.get(name, False)
     if isinstance(value, bool):
         return value
-    problems.add("/allow_degraded", "Give true or false.", "wrong_type")
+    problems.add(pointer(name), "Give true or false.", "wrong_type")
     return False
+
+
+def _callback_url(body: Mapping[str, Any], problems: Problems) -> str:
+    """Read where to tell; whether callbacks may go there is the core's to say."""
+    value = body.get("callback_url")
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        problems.add("/callback_url", "Give a string.", "wrong_type")
+    elif not value:
+        problems.add("/callback_url", "Give an address, or null.", "too_short")
+    else:
+        return value
+    return ""
 
 
 def _metadata(body: Mapping[str, Any], problems: Problems) -> Mapping[str, Any]:

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-CAPACITY: Final = 256
+CAPACITY: Final = 512
 """Attempts at the same time."""
 
 _PAUSE: Final = 0.2
@@ -89,7 +89,7 @@ class Deliverer:
         self._ending = True
         self.look()
         self._thread.join(_GIVE_UP)
-        self._database.submit(connection.close)
+        self._database.submit(lambda: connection.close())  # its thread's connection, not ours
         self._database.shutdown(wait=not self._thread.is_alive())
 
     # --- within the loop ---------------------------------------------------------------

@@ -20,7 +20,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from tasks_app import conf
-from tasks_app.callbacks import addresses, schedule, sealing
+from tasks_app.callbacks import schedule, sealing, targets
 from tasks_app.callbacks.sending import Answer
 from tasks_app.lifecycle import CallbackEvent, CallbackState, Delivery
 from tasks_app.models import Callback, CallbackAddress, CallbackAttempt, new_id
@@ -29,7 +29,8 @@ LEASE: Final = 10.0
 """Seconds that an attempt (3) and settling it may take before somebody else tries."""
 
 PER_LANE: Final = 4
-PER_OWNER: Final = 64
+PER_OWNER: Final = 256
+"""Half of all: one account with many silent receivers does not fill the deliverer."""
 WINDOW: Final = 256
 """Due rows that one look reads."""
 
@@ -123,8 +124,8 @@ def write(
 def _lane(url: str) -> str:
     """Return the lane; an address that is not acceptable any more is told so by its attempt."""
     try:
-        return addresses.read(url, conf.get().callback_allow).lane
-    except addresses.Unacceptable:
+        return targets.read(url, conf.get().callback_allow).lane
+    except targets.Unacceptable:
         return "unacceptable"
 
 

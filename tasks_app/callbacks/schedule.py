@@ -16,7 +16,7 @@ BASE: Final = 2.0
 CAP: Final = 30.0
 LEAST: Final = 0.5
 SLOW: Final = (300.0, 1_800.0, 7_200.0, 21_600.0, 54_000.0)
-"""5 min, 30 min, 2 h, 6 h, 15 h: together a day."""
+"""5 min, 30 min, 2 h, 6 h, 15 h: together almost a day."""
 
 Uniform = Callable[[float, float], float]
 

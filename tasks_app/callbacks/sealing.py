@@ -70,11 +70,16 @@ def current(owner_id: int) -> CallbackSecret | None:
     return CallbackSecret.objects.filter(owner_id=owner_id, retires_at__isnull=True).first()
 
 
+def old_seals() -> int:
+    """Count what is not sealed with today's key."""
+    return CallbackSecret.objects.exclude(key_print=_key_print()).count()
+
+
 def reseal() -> int:
     """Seal with today's key what is sealed with the one before; returns how many."""
-    old = CallbackSecret.objects.exclude(key_print=_key_print())[:_BATCH]
+    old = CallbackSecret.objects.exclude(key_print=_key_print())
     done = 0
-    for row in old:
+    for row in old[:_BATCH]:
         text = _opened(row)
         if text is not None:
             done += CallbackSecret.objects.filter(pk=row.pk, sealed=row.sealed).update(

@@ -19,10 +19,9 @@ from typing import Any, Final
 import httpcore
 from httpcore import AsyncNetworkBackend, AsyncNetworkStream
 
-from tasks_app.callbacks import networks
-from tasks_app.callbacks.addresses import Target, Unacceptable, plain_is_right, read
-from tasks_app.callbacks.networks import Address, Network
+from tasks_app.callbacks.networks import Address, Network, all_permitted
 from tasks_app.callbacks.resolving import Resolve, Unresolved
+from tasks_app.callbacks.targets import Target, Unacceptable, plain_is_right, read
 from tasks_app.lifecycle import Delivery
 
 SECONDS: Final = 3.0
@@ -102,7 +101,8 @@ async def _attempt(
         return Answer(Delivery.UNKNOWN_HOST)
     if not found:
         return Answer(Delivery.UNKNOWN_HOST)
-    if not networks.all_permitted(found, allowed) or not plain_is_right(target, found, allowed):
+    # All of them: one wrong address among right ones is a trick, or a mistake.
+    if not all_permitted(found, allowed) or not plain_is_right(target, found, allowed):
         return Answer(Delivery.FORBIDDEN)
     dialler = _Dialler(found[:_MOST_ADDRESSES])
     try:

@@ -186,17 +186,15 @@ def _still_running(attempt: Attempt) -> Task | None:
 
 def _finish_with_result(task: Task, artifacts: Sequence[Artifact]) -> bool:
     lifetime = accounts.limits_of_owner(task.owner_id).kept
-    moved = move(
+    return move(
         task,
         State.SUCCESS,
         EventKind.SUCCEEDED,
         data={"artifacts": len(artifacts)},
+        artifacts=artifacts,
         result_count=len(artifacts),
         result_expires_at=written_now() + lifetime,
     )
-    if moved:
-        Artifact.objects.bulk_create(artifacts)
-    return moved
 
 
 def _follow(task: Task, decision: Again | Over, detail: str, *, spent: int, reason: str) -> bool:

@@ -20,6 +20,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from tasks_app import conf
+from tasks_app.callbacks import targets
 from tasks_app.core import accounts, costs, effects, fairness, limits, params, quotas
 from tasks_app.core.accounts import Limits
 from tasks_app.core.clock import database_now
@@ -44,6 +45,8 @@ class Wish:
     idempotency_key: str | None = None
     request_id: str = ""
     retry_of: UUID | None = None
+    callback_url: str = ""
+    callback_running: bool = False
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of the canonical wish: what the same key must ask for again."""
@@ -56,6 +59,8 @@ class Wish:
             "metadata": dict(self.metadata),
             "retry_of": str(self.retry_of) if self.retry_of else None,
         }
+        if self.callback_url:  # keys of a release without callbacks stand for the same wish
+            body |= {"callback_url": self.callback_url, "running": self.callback_running}
         return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -79,6 +84,7 @@ def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
     generator = _offered(account, wish.generator)
     values = _validated(generator, wish, allowed)
     _check_plan(wish, values, allowed)
+    _check_callback(wish)
     with transaction.atomic():
         outcome = _accept(user, wish, generator, values)
     if not outcome.reused:
@@ -107,6 +113,8 @@ def resubmit(user: AbstractBaseUser, task: Task, key: str | None, request_id: st
         idempotency_key=key,
         request_id=request_id,
         retry_of=task.pk,
+        callback_url=task.callback_url,
+        callback_running=task.callback_running,
     )
     return submit(user, wish)
 
@@ -154,6 +162,8 @@ def _insert(
         allow_degraded=wish.allow_degraded,
         request_id=wish.request_id,
         retry_of=wish.retry_of,
+        callback_url=wish.callback_url,
+        callback_running=wish.callback_running,
         tag=place.tag,
         share=0.0,
         cost=cost,
@@ -194,6 +204,15 @@ def _check_plan(wish: Wish, values: Mapping[str, Any], allowed: Limits) -> None:
         )
     if found:
         raise Invalid(found)
+
+
+def _check_callback(wish: Wish) -> None:
+    if wish.callback_url:
+        try:
+            targets.read(wish.callback_url, conf.get().callback_allow)
+        except targets.Unacceptable as error:
+            code = "address_forbidden" if error.forbidden else "not_an_address"
+            raise Invalid([FieldError("/callback_url", error.sentence, code)]) from None
 
 
 def _validated(generator: Generator, wish: Wish, allowed: Limits) -> dict[str, Any]:

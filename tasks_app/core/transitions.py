@@ -6,6 +6,7 @@ written in the same transaction.
 """
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -14,10 +15,10 @@ from django.db import transaction
 from django.db.models import F
 
 from tasks_app import conf, logs
-from tasks_app.core import fairness, quotas
+from tasks_app.core import announcements, fairness, quotas
 from tasks_app.core.clock import written_now
 from tasks_app.lifecycle import TERMINAL, EventKind, State, may_follow
-from tasks_app.models import Event, Generator, Task
+from tasks_app.models import Artifact, Event, Generator, Task
 
 logger = logging.getLogger(__name__)
 
@@ -32,11 +33,13 @@ def move(
     event: EventKind,
     *,
     data: dict[str, Any] | None = None,
+    artifacts: Sequence[Artifact] = (),
     **changes: Any,
 ) -> bool:
     """Move a task from the state and attempt that the caller read to ``target``.
 
-    ``changes`` are further columns to set; ``finished_at`` is set on terminal states. Returns
+    ``changes`` are further columns to set; ``finished_at`` is set on terminal states. What must
+    follow is written with it: ``artifacts``, the history's line, the callback that tells. Returns
     False, with nothing written, when the row is no longer as the caller read it. On success
     ``task`` itself is out of date. An ending that delivered nothing leaves the owner's count of
     the day. Raises ``IllegalTransition``.
@@ -56,7 +59,10 @@ def move(
             quotas.give_back(task)
             data = {**(data or {}), quotas.GIVEN_BACK: True}
         number = changes.get("attempt_number", task.attempt_number)
+        if artifacts:
+            Artifact.objects.bulk_create(artifacts)
         record(task, event, number, data, target=target)
+        announcements.announce(task, target)
         if queued:
             fairness.refresh_head(task.flow_id)
     return True

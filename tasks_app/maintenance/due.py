@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import F
 
 from tasks_app import bells, conf
+from tasks_app.callbacks import outbox
 from tasks_app.core import claim, fairness, moving, queries
 from tasks_app.core.clock import database_now
 from tasks_app.gates import keys, slots
@@ -24,6 +25,12 @@ def release_due(report: Report, dry_run: bool) -> None:
     for task in due.order_by("not_before")[:BATCH]:
         if dry_run or _release(task):
             report.add("due again")
+
+
+def ring_for_callbacks(report: Report, dry_run: bool) -> None:
+    """Ring for the deliverers when a callback is due and no bell waits."""
+    if outbox.any_due() and bells.waiting(bells.CALLBACKS) == 0:
+        report.add("bells", 1 if dry_run else bells.ring(bells.CALLBACKS))
 
 
 def _release(task: Task) -> bool:

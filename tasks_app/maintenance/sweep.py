@@ -19,7 +19,7 @@ from tasks_app import conf, metrics
 from tasks_app.core import outcomes, results
 from tasks_app.core.clock import database_now
 from tasks_app.lifecycle import State
-from tasks_app.maintenance import due, reconcile, remote, tallies
+from tasks_app.maintenance import callbacks, due, reconcile, remote, tallies
 from tasks_app.maintenance.repairs import database_age, repair
 from tasks_app.maintenance.report import Report
 from tasks_app.models import Attempt, Task
@@ -145,6 +145,9 @@ STEPS: Final[tuple[tuple[str, Step], ...]] = (
     ("remote slots", remote.hold_slots),
     ("bells", due.ring_where_work_waits),
     ("bells for submitted work", remote.ring_for_due),
+    ("callbacks", due.ring_for_callbacks),
+    ("old callbacks", callbacks.purge),
+    ("secrets", callbacks.reseal),
     ("totals", tallies.fold),
     ("files", delete_owed_files),
 )

@@ -85,6 +85,7 @@ def _ring() -> float | None:
     due.release_due(report, False)
     due.ring_where_work_waits(report, False)
     remote.ring_for_due(report, False)
+    due.ring_for_callbacks(report, False)
     return due.soonest_rate()
 
 

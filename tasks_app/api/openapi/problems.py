@@ -60,6 +60,8 @@ FIELD_CODES: Final[Mapping[str, str]] = {
     "not_an_id": "It is not an id.",
     "not_a_cursor": "It is not a cursor of an earlier answer.",
     "not_a_time": "It is not a time with a zone (RFC 3339).",
+    "not_an_address": "It is not an address that callbacks can go to.",
+    "address_forbidden": "It leads where callbacks may not go.",
     "unknown_generator": "There is no such generator, or the plan does not allow it.",
     "above_plan": "It is more than the plan allows.",
     "idempotency_key_reused": "The key stands for a different request.",

@@ -1,7 +1,7 @@
 """Reading a callback's URL: its syntax, and whether its host may be one at all.
 
 What is accepted here is only a candidate: at each attempt the name is resolved and every IP
-address that it leads to is judged (``networks``), and exactly that one is dialled.
+address that it leads to is judged, and exactly that one is dialled.
 """
 
 import re
@@ -205,4 +205,4 @@ def _inside_name(host: str) -> bool:
 
 
 def _loopback_is_open(allowed: Sequence[Network]) -> bool:
-    return any(permitted(ip_address(one), allowed) for one in ("127.0.0.1", "::1"))
+    return any(inside(ip_address(one), allowed) for one in ("127.0.0.1", "::1"))
