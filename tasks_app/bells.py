@@ -10,11 +10,11 @@ from functools import partial
 import django_rq
 from django.db import transaction
 from redis import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 from rq import Queue
 from rq.serializers import JSONSerializer
 
-from tasks_app.gates.connection import client
+from tasks_app.gates.connection import client, is_wrong_type
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,15 @@ def _queue(pool: str, redis: Redis) -> Queue:
 def waiting(pool: str) -> int:
     """Return how many bells of a pool nobody has heard yet (the raw length of the list)."""
     redis = client()
-    return int(redis.llen(_queue(pool, redis).key))
+    key = _queue(pool, redis).key
+    try:
+        return int(redis.llen(key))
+    except ResponseError as error:
+        if not is_wrong_type(error):
+            raise
+        logger.error("the bells of pool %s hold something else, and are made anew", pool)
+        redis.delete(key)
+        return 0
 
 
 def ring(pool: str, times: int = 1) -> int:

@@ -238,10 +238,18 @@ class _Buffer:
         flushes = 0
         while not self._ending.is_set():
             self.flush()
+            self._look()
             if flushes % _REPORT_EVERY == 0:
                 self._report(kind)
             flushes += 1
             self._ending.wait(FLUSH_SECONDS)
+
+    def _look(self) -> None:
+        """Ask Redis for nothing: an idle process, too, shall know that it was away."""
+        try:
+            self._client().ping()
+        except RedisError:
+            pass  # noted where it was met: see ``gates.connection.failed_within``
 
     def _report(self, kind: str) -> None:
         memory = psutil.Process().memory_info().rss

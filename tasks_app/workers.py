@@ -219,7 +219,11 @@ class Worker(SimpleWorker):
         """
         if self._stop_requested and self.get_state() != WorkerStatus.BUSY:
             raise StopRequested
-        super().heartbeat(timeout, pipeline)
+        try:
+            super().heartbeat(timeout, pipeline)
+        except RedisError as error:
+            # RQ would end the process, and with it a model that took minutes to load.
+            logger.warning("no sign of life to RQ: %s", error)
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
         """Second signal: the current generation stops at its next step."""

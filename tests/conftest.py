@@ -11,7 +11,7 @@ from pytest_django import Settings
 from tasks_app.api.openapi import document
 from tasks_app.core import accounts, credentials, queries, warm
 from tasks_app.gates import figures, slots
-from tasks_app.gates.connection import client
+from tasks_app.gates.connection import client, forget_failures
 from tasks_app.models import Generator
 from tests import artists
 
@@ -40,6 +40,7 @@ def _clean_state(settings: Settings) -> Iterator[None]:
         warm.clear,
         figures.clear_cache,
         document.clear_cache,
+        forget_failures,
     ):
         clear()
     yield

@@ -169,6 +169,8 @@ def claim_next(pool: str, worker: str) -> Claim | None:
         if answer.restore:
             rates = [rate_of(one) for one in Generator.objects.all()]
             slots.restore(running_holders(), answer.fence, rates)
+        elif answer.vouch:
+            _vouch(begun)
         elif answer.index is not None:
             claim = _start_unless_broken(found[answer.index], claim_id, worker, begun, broken)
             if claim is not None:
@@ -176,6 +178,13 @@ def claim_next(pool: str, worker: str) -> Claim | None:
         elif not answer.newly_full:
             return None
     return None
+
+
+def _vouch(begun: float) -> None:
+    """Hold on to the slots of everything that runs, and vouch for the sets."""
+    for holder in running_holders():
+        slots.extend(holder)
+    slots.vouch(begun)
 
 
 def running_holders() -> list[slots.Holder]:

@@ -17,6 +17,7 @@ from tasks_app.core import archived, documents
 from tasks_app.core.errors import NotFound
 from tasks_app.core.presence import Presence, presence
 from tasks_app.gates import figures, snapshots
+from tasks_app.gates.connection import failed_within
 from tasks_app.lifecycle import TERMINAL, State
 from tasks_app.models import Artifact, Attempt, Task
 
@@ -66,11 +67,21 @@ def _bodies(task_ids: list[UUID]) -> dict[UUID, Body]:
     told = _read_snapshots(missing)
     for task_id, (raw, progress) in told.items():
         body = None if raw is None else documents.understood(raw)
-        if body is not None:
+        if body is not None and not _may_be_stale(body):
             _terminal.keep(task_id, body)
             found[task_id] = (body, _percent(progress, body["document"]["attempt"]))
     missing = [task_id for task_id in missing if task_id not in found]
     return found | _from_table(missing, {pk: progress for pk, (_, progress) in told.items()})
+
+
+def _may_be_stale(body: dict[str, Any]) -> bool:
+    """Whether a snapshot is possibly of before an end that was told while Redis was away.
+
+    Nobody could replace it then, and it lives on when Redis is back: told now, it would take an
+    ending back that readers of the table have seen.
+    """
+    live = State(body["document"]["status"]) not in TERMINAL
+    return live and failed_within(snapshots.LIVE_SECONDS)
 
 
 def _read_snapshots(task_ids: list[UUID]) -> dict[UUID, tuple[bytes | None, bytes | None]]:

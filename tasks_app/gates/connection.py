@@ -28,7 +28,30 @@ PAUSE = 5.0
 
 T = TypeVar("T")
 
+_failed_at = float("-inf")
+
 __all__ = ["RedisError", "client", "private_client"]
+
+
+def failed_within(seconds: float) -> bool:
+    """Whether this process could not reach Redis at some moment of the last seconds."""
+    return time.monotonic() - _failed_at < seconds
+
+
+def _has_failed() -> None:
+    global _failed_at
+    _failed_at = time.monotonic()
+
+
+def forget_failures() -> None:
+    """Begin anew (tests)."""
+    global _failed_at
+    _failed_at = float("-inf")
+
+
+def is_wrong_type(error: RedisError) -> bool:
+    """Whether a key holds something of another type than the one it was made for."""
+    return "WRONGTYPE" in str(error)
 
 
 class Patience(Retry):
@@ -55,11 +78,16 @@ class Patience(Retry):
     ) -> T:
         """Do it, or raise at once. Raises ``RedisError``."""
         if time.monotonic() < self._until:
+            _has_failed()
             raise RedisConnectionError("Redis did not answer a moment ago.")
         try:
             return super().call_with_retry(do, fail, is_retryable, with_failure_count)
         except RedisTimeoutError:
             self._until = time.monotonic() + PAUSE
+            _has_failed()
+            raise
+        except RedisConnectionError:
+            _has_failed()
             raise
 
 

@@ -12,22 +12,31 @@ whose lease has not ended, so a crash gives slots back by itself. Each decision 
 script: reading the count and then writing would admit more than the limit.
 
 If Redis loses the sets (restart, FLUSHALL), nobody is admitted until they are complete
-again: see ``lua/acquire.lua`` and ``restore``.
+again: see ``lua/acquire.lua`` and ``restore``. Nor is anybody when it could not be reached for so
+long that leases may have ended under executions that go on: somebody must have compared the sets
+with the attempt table within the last seconds (``vouch``).
 """
 
-from collections.abc import Iterable, Sequence
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from redis import Redis
 from redis.commands.core import Script
+from redis.exceptions import ResponseError
 
 from tasks_app import conf
 from tasks_app.gates import keys
-from tasks_app.gates.connection import client
+from tasks_app.gates.connection import client, is_wrong_type
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +82,14 @@ class Answer:
     ``index``: the candidate that got its slots. ``restore``: the sets must be rebuilt from
     the attempt table first; ``fence`` names the loss that they are rebuilt for. ``wait``: seconds
     until that is allowed. ``newly_full``: owners that this call found at their limit, so
-    another look may find others.
+    another look may find others. ``vouch``: the sets must be compared with the table first.
     """
 
     index: int | None = None
     newly_full: int = 0
     wait: float = 0.0
     restore: bool = False
+    vouch: bool = False
     fence: str = ""
 
 
@@ -108,6 +118,8 @@ def acquire(claim_id: UUID, candidates: Sequence[Candidate]) -> Answer:
             return Answer(index=int(number) - 1)
         case b"fence":
             return Answer(wait=int(number) / 1000)
+        case b"vouch":
+            return Answer(vouch=True)
         case b"restore":
             return Answer(restore=True, fence=number.decode())
     return Answer(newly_full=int(number))
@@ -139,7 +151,7 @@ def restore(holders: Iterable[Holder], fence: str = "", rates: Iterable[Rate] = 
     empty. ``fence`` is what ``acquire`` answered: should Redis have lost the sets once more in the
     meantime, they are not complete. Without it they are declared so in any case.
     """
-    settings = conf.get()
+    settings, begun = conf.get(), time.monotonic()
     for holder in holders:
         extend(holder, lease=settings.lease)
     lost = list(rates)
@@ -147,6 +159,7 @@ def restore(holders: Iterable[Holder], fence: str = "", rates: Iterable[Rate] = 
         keys=[keys.slots_epoch(), *(keys.slots_rate(rate.generator_id) for rate in lost)],
         args=[fence, *(_milliseconds(rate.interval * rate.burst) for rate in lost)],
     )
+    vouch(begun)
 
 
 def rate_waits(rates: Sequence[Rate]) -> dict[UUID, float]:
@@ -181,10 +194,31 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.3f}"
 
 
+def vouched_seconds() -> float:
+    """Return for how long sets that were equal to the attempt table can be relied on.
+
+    A claim that the table did not show then commits within half the fence of taking its slots,
+    and they are held for the claim lease: whoever reads the table after this time finds it, and
+    extends it, before its slots end. The other half of the fence is a margin.
+    """
+    settings = conf.get()
+    return settings.claim_lease - settings.slot_fence
+
+
+def vouch(since: float) -> bool:
+    """Say that the sets hold every execution, each for at least ``vouched_seconds``.
+
+    ``since`` is ``time.monotonic()`` before the table was read. Returns False when Redis has lost
+    the sets: then a claim restores them.
+    """
+    left = vouched_seconds() - (time.monotonic() - since)
+    return left > 0 and bool(_script("vouch")(keys=[keys.slots_epoch()], args=[int(left * 1000)]))
+
+
 def full_owners() -> list[int]:
     """Return owners that were at their limit within the last seconds."""
-    redis = client()
-    found = redis.zrangebyscore(keys.slots_full_owners(), _now(redis), "+inf")
+    redis, scope = client(), keys.slots_full_owners()
+    found = _mended([scope], lambda: redis.zrangebyscore(scope, _now(redis), "+inf"))
     return [int(owner) for owner in cast("list[bytes]", found) if owner.isdigit()]
 
 
@@ -193,18 +227,26 @@ def used(scopes: Sequence[str]) -> list[int]:
     if not scopes:
         return []
     redis = client()
-    now = _now(redis)
-    with redis.pipeline(transaction=False) as pipe:
-        for scope in scopes:
-            pipe.zcount(scope, now, "+inf")
-        return [int(count) for count in pipe.execute()]
+
+    def count() -> list[int]:
+        now = _now(redis)
+        with redis.pipeline(transaction=False) as pipe:
+            for scope in scopes:
+                pipe.zcount(scope, now, "+inf")
+            return [int(found) for found in pipe.execute()]
+
+    return _mended(scopes, count)
 
 
-def members(scope: str) -> set[UUID]:
-    """Return the claim ids that hold a slot of the scope now; what is none is taken out."""
+def members(scope: str, *, seconds: float = 0.0) -> set[UUID]:
+    """Return the claim ids that hold a slot of the scope, for so many seconds at least.
+
+    What is no claim id is taken out.
+    """
     redis = client()
+    found = _mended([scope], lambda: redis.zrangebyscore(scope, _now(redis, seconds), "+inf"))
     claims = set()
-    for member in cast("list[bytes]", redis.zrangebyscore(scope, _now(redis), "+inf")):
+    for member in cast("list[bytes]", found):
         try:
             claims.add(UUID(member.decode()))
         except ValueError:
@@ -220,12 +262,40 @@ def _scopes(holder: Holder) -> list[str]:
     ]
 
 
-def _now(redis: Redis) -> str:
+def _now(redis: Redis, later: float = 0.0) -> str:
     seconds, micros = redis.time()
-    return f"({seconds * 1000 + micros // 1000}"
+    return f"({seconds * 1000 + micros // 1000 + int(later * 1000)}"
+
+
+def _mended(scopes: Sequence[str], action: Callable[[], T]) -> T:
+    """Do it; where a key turns out to be of another type, delete it and do it once more.
+
+    Such keys would stop all claims until somebody finds them. They count as lost: see ``mend.lua``.
+    """
+    try:
+        return action()
+    except ResponseError as error:
+        if not is_wrong_type(error):
+            raise
+        logger.error("keys of slots hold something else, and are made anew: %s", error)
+        others = [scope for scope in scopes if scope != keys.slots_epoch()]
+        types = ["string" if ":rate:" in scope else "zset" for scope in others]
+        _registered("mend")(keys=[keys.slots_epoch(), *others], args=types)
+        return action()
+
+
+def _script(name: str) -> Callable[..., object]:
+    """Return a script that mends its keys."""
+
+    def run(
+        *, keys: Sequence[str], args: Sequence[str | int], client: Redis | None = None
+    ) -> object:
+        return _mended(keys, lambda: _registered(name)(keys=keys, args=args, client=client))
+
+    return run
 
 
 @lru_cache(maxsize=8)
-def _script(name: str) -> Script:
+def _registered(name: str) -> Script:
     source = (Path(__file__).parent / "lua" / f"{name}.lua").read_text()
     return client().register_script(source)

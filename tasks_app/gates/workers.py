@@ -3,9 +3,10 @@
 from typing import cast
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from tasks_app.gates import keys
-from tasks_app.gates.connection import client
+from tasks_app.gates.connection import client, is_wrong_type
 
 LIFETIME = 15.0
 """Seconds after its last sign that a worker counts as gone."""
@@ -13,12 +14,17 @@ LIFETIME = 15.0
 
 def alive(pool: str, name: str, redis: Redis) -> None:
     """Say that a worker lives."""
-    now = _now(redis)
-    with redis.pipeline() as pipe:
-        pipe.zadd(keys.workers(pool), {name: now + LIFETIME})
-        pipe.zremrangebyscore(keys.workers(pool), "-inf", now)
-        pipe.expire(keys.workers(pool), int(LIFETIME * 4))
-        pipe.execute()
+    now, key = _now(redis), keys.workers(pool)
+    try:
+        with redis.pipeline() as pipe:
+            pipe.zadd(key, {name: now + LIFETIME})
+            pipe.zremrangebyscore(key, "-inf", now)
+            pipe.expire(key, int(LIFETIME * 4))
+            pipe.execute()
+    except ResponseError as error:
+        if is_wrong_type(error):
+            redis.delete(key)  # every worker says it again within seconds
+        raise
 
 
 def gone(pool: str, name: str, redis: Redis) -> None:

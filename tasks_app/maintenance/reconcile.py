@@ -1,5 +1,6 @@
 """Making the slot sets equal to the attempt table."""
 
+import time
 from typing import Final
 from uuid import UUID
 
@@ -15,19 +16,25 @@ def slot_sets(report: Report, dry_run: bool) -> None:
     """Add what is missing; remove only claims whose attempt row says that they ended.
 
     A claim id that no row knows is left alone: its claim may be about to commit, and lives
-    out its ten seconds otherwise.
+    out its ten seconds otherwise. Slots that end soon are held on to: their worker may not reach
+    Redis although it runs on. Having seen to all, this pass vouches for the sets.
     """
+    begun = time.monotonic()
     running = {holder.claim_id: holder for holder in running_holders()}
     held = slots.members(keys.slots_all())
-    for claim_id in running.keys() - held:
+    lasting = slots.members(keys.slots_all(), seconds=slots.vouched_seconds())
+    for claim_id in running.keys() - lasting:
         # A remote or fresh attempt, or one whose heartbeat has not come by yet.
         if not dry_run and still_running(claim_id):
             slots.extend(running[claim_id])
-        report.add("slots added")
+        if claim_id not in held:
+            report.add("slots added")
     for attempt in _ended(held - running.keys()):
         if not dry_run:
             slots.release(holder_of(attempt))
         report.add("slots removed")
+    if not dry_run:
+        slots.vouch(begun)
 
 
 def still_running(claim_id: UUID) -> bool:

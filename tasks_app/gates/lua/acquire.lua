@@ -4,7 +4,7 @@
 -- ARGV: claim id, claim lease (ms), limit of all, fence (ms), then per candidate: task id,
 --       generator limit, owner limit, owner id, interval of the rate (ms; 0: none), its burst
 -- Returns {"taken", index from 1} | {"full", owners newly seen at their limit}
---       | {"fence", milliseconds to wait} | {"restore", the fence that is over}
+--       | {"vouch", 0} | {"fence", milliseconds to wait} | {"restore", the fence that is over}
 --
 -- Time is Redis' own, so that the clocks of the callers do not matter.
 local clock = redis.call('TIME')
@@ -28,6 +28,10 @@ if epoch ~= 'complete:' .. run then
   if left > 0 then return {'fence', left} end
   return {'restore', epoch}
 end
+-- Leases end while their holders cannot reach this server, and the holders run on. So the sets
+-- count only for a while after somebody compared them with the attempt table. No fence is needed:
+-- what took slots since then, and has not committed, is still in the sets.
+if redis.call('EXISTS', KEYS[1] .. ':vouched') == 0 then return {'vouch', 0} end
 
 local function live(key)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now)

@@ -153,7 +153,24 @@ def test_after_an_outage_polls_come_from_snapshots_again(
         path = as_alice.submit()["Location"]
         as_alice.get(path)
     as_alice.get(path)
+    connection.forget_failures()  # as after ten seconds
     queries.clear_caches()
     with django_assert_num_queries(0):
         assert as_alice.get(path).status_code == 200
     assert Task.objects.count() == 1
+
+
+def test_an_ending_told_while_redis_was_away_is_not_taken_back(
+    as_alice: Caller, sleeper: Generator, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    """The snapshot of before lives on in Redis, as nobody could replace it."""
+    path = as_alice.submit()["Location"]
+    assert as_alice.get(path).json()["status"] == "pending"
+    with monkeypatch.context() as away:
+        point_at(free_port(), away, settings)
+        assert as_alice("DELETE", path).json()["status"] == "failed"
+    queries.clear_caches()  # another process than the one that told it
+    assert as_alice.get(path).json()["status"] == "failed"
+    connection.forget_failures()  # the answer has replaced the snapshot
+    queries.clear_caches()
+    assert as_alice.get(path).json()["status"] == "failed"

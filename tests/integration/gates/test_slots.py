@@ -1,6 +1,7 @@
 """The distributed semaphore on a real Valkey."""
 
 import threading
+import time
 from uuid import UUID, uuid4
 
 import pytest
@@ -94,11 +95,16 @@ def test_releasing_removes_only_ones_own_members() -> None:
 
 @pytest.mark.usefixtures("open_slots")
 def test_slots_come_back_after_a_crash(settings: Settings) -> None:
-    settings.DARKROOM = settings.DARKROOM | {"claim_lease": 0.3}
+    settings.DARKROOM = settings.DARKROOM | {"claim_lease": 0.3, "slot_fence": 0.05}
+    slots.vouch(time.monotonic())
     one = candidate(limit=1)
     slots.acquire(uuid4(), [one])
     assert slots.acquire(uuid4(), [candidate(limit=1)]).index is None
-    eventually(lambda: slots.acquire(uuid4(), [candidate(limit=1)]).index == 0)
+
+    def vouched_for() -> bool:
+        return slots.vouch(time.monotonic())
+
+    eventually(lambda: vouched_for() and slots.acquire(uuid4(), [candidate(limit=1)]).index == 0)
 
 
 @pytest.mark.usefixtures("open_slots")
@@ -133,6 +139,54 @@ def test_nobody_is_admitted_while_the_sets_may_be_incomplete() -> None:
     slots.restore([running])
     assert slots.members(keys.slots_all()) == {running.claim_id}
     assert slots.acquire(uuid4(), [candidate()]).index == 0
+
+
+@pytest.mark.usefixtures("open_slots")
+def test_nobody_is_admitted_unless_the_sets_were_compared_lately() -> None:
+    """Leases end while their holders cannot reach Redis, and the holders run on."""
+    eventually(lambda: slots.acquire(uuid4(), []).vouch)
+    assert slots.vouch(time.monotonic())
+    assert slots.acquire(uuid4(), [candidate()]).index == 0
+    client().delete(f"{keys.slots_epoch()}:vouched")
+    assert not slots.vouch(time.monotonic() - slots.vouched_seconds()), "comparing took too long"
+    assert slots.acquire(uuid4(), [candidate()]).vouch
+    client().delete(keys.slots_epoch())
+    assert not slots.vouch(time.monotonic()), "what is lost is restored, not vouched for"
+
+
+@pytest.mark.usefixtures("open_slots")
+@pytest.mark.parametrize("name", ["epoch", "all", "claiming", "full", "generator", "owner"])
+def test_a_key_of_a_wrong_type_counts_as_lost(name: str) -> None:
+    one = candidate()
+    spoiled = {
+        "epoch": keys.slots_epoch(),
+        "all": keys.slots_all(),
+        "claiming": keys.slots_claiming(),
+        "full": keys.slots_full_owners(),
+        "generator": keys.slots_generator(one.generator_id),
+        "owner": keys.slots_owner(one.owner_id),
+    }[name]
+    client().delete(spoiled)
+    client().lpush(spoiled, "nonsense")
+    first = slots.acquire(uuid4(), [candidate(limit=0), one])
+    if name == "full":  # met only where an owner is at the limit
+        assert (first.index, slots.full_owners()) == (1, [])
+    assert slots.acquire(uuid4(), [one]).wait > 0
+    eventually(lambda: slots.acquire(uuid4(), [one]).restore)
+    slots.restore([])
+    assert slots.acquire(uuid4(), [candidate()]).index == 0
+
+
+@pytest.mark.usefixtures("open_slots")
+def test_reading_mends_wrong_types_too() -> None:
+    scopes = [keys.slots_all(), keys.slots_generator(uuid4())]
+    for scope in scopes:
+        client().set(scope, "nonsense")
+    assert slots.used(scopes) == [0, 0]
+    client().set(scopes[0], "nonsense")
+    assert slots.members(scopes[0]) == set()
+    client().set(keys.slots_full_owners(), "nonsense")
+    assert slots.full_owners() == []
 
 
 @pytest.mark.usefixtures("open_slots")
