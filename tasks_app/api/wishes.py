@@ -160,12 +160,14 @@ def download(text: str | None) -> bool:
     return text == "1"
 
 
-def _priority(body: Mapping[str, Any], problems: Problems) -> Priority:
-    value = body.get("priority", Priority.NORMAL.value)
+def _priority(body: Mapping[str, Any], problems: Problems) -> Priority | None:
+    if "priority" not in body:
+        return None
+    value = body["priority"]
     if isinstance(value, str) and value in list(Priority):
         return Priority(value)
     problems.add("/priority", "Give one of: high, normal, low.", "not_a_choice")
-    return Priority.NORMAL
+    return None
 
 
 def _max_wait(body: Mapping[str, Any], problems: Problems) -> float | None:

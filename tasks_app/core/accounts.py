@@ -46,6 +46,11 @@ class Limits:
         return _ORDER[: _ORDER.index(Priority(self.max_priority)) + 1]
 
     @property
+    def usual_priority(self) -> Priority:
+        """Return the priority of a task that names none."""
+        return Priority.NORMAL if Priority.NORMAL in self.priorities else self.priorities[-1]
+
+    @property
     def longest_wait(self) -> float:
         """Return for how many seconds a task waits that names no time of its own."""
         usual = conf.get().max_wait

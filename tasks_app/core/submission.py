@@ -38,7 +38,8 @@ class Wish:
 
     generator: str
     params: object
-    priority: Priority = Priority.NORMAL
+    priority: Priority | None = None
+    """None: normal, or the highest that the plan allows if that is less."""
     max_wait: float | None = None
     allow_degraded: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class Wish:
         body = {
             "generator": self.generator,
             "params": self.params,
-            "priority": self.priority.value,
+            "priority": (self.priority or Priority.NORMAL).value,
             "max_wait": self.max_wait,
             "allow_degraded": self.allow_degraded,
             "metadata": dict(self.metadata),
@@ -148,7 +149,8 @@ def _insert(
     now: datetime,
 ) -> Task:
     cost = costs.expected(generator, values)
-    place = fairness.enter(generator, user.pk, wish.priority)
+    priority = wish.priority or allowed.usual_priority
+    place = fairness.enter(generator, user.pk, priority)
     max_wait = _longest_wait(wish, allowed)
     return Task.objects.create(
         id=task_id,
@@ -156,7 +158,7 @@ def _insert(
         generator=generator,
         flow_id=place.flow_id,
         pool=generator.pool,
-        priority=wish.priority.value,
+        priority=priority.value,
         params=values,
         metadata=dict(wish.metadata),
         allow_degraded=wish.allow_degraded,
@@ -192,7 +194,7 @@ def _offered(account: Account, name: str) -> Generator:
 def _check_plan(wish: Wish, values: Mapping[str, Any], allowed: Limits) -> None:
     """Refuse what is above the plan: nothing that was asked for is changed in silence."""
     found = params.beyond(values, allowed)
-    if wish.priority not in allowed.priorities:
+    if wish.priority is not None and wish.priority not in allowed.priorities:
         words = ", ".join(allowed.priorities)
         found.append(
             FieldError("/priority", f"Your plan allows these priorities: {words}.", "above_plan")
