@@ -23,8 +23,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from tasks_app import conf, metrics
 from tasks_app.core.clock import database_now
-from tasks_app.lifecycle import TERMINAL
-from tasks_app.models import Artifact, Attempt, Event, Task
+from tasks_app.lifecycle import TERMINAL, CallbackState
+from tasks_app.models import Artifact, Attempt, Callback, Event, Task, Webhook
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +34,10 @@ MOST_BATCHES: Final = 1_000_000
 _TRIES: Final = 3
 
 ALONG: Final = (Event, Attempt, Artifact)
-"""What belongs to a task and moves with it; a test fails when a table that points at tasks is
-not here."""
+"""What belongs to a task and moves with it. A test fails when a table that points at one of these
+is neither here nor below."""
+WAITED_FOR: Final = (Webhook,)
+"""What must be gone before a task moves."""
 
 _Place = tuple[datetime, UUID]
 
@@ -59,14 +61,19 @@ def ripe(ended_before: datetime) -> QuerySet[Task]:
 
     Ended before that moment; no result that is still kept, nor files that are still owed a
     deletion, as only live rows are looked through for those; no execution that nobody has seen
-    stop, as its slots are known by its attempt. Reads the index ``task_archivable``.
+    stop, as its slots are known by its attempt; no word of an upstream that has not been cleared
+    away; no callback that is still to be delivered. Reads the index ``task_archivable``.
     """
     executing = Attempt.objects.filter(task_id=OuterRef("pk"), ended_at__isnull=True)
     with_files = Artifact.objects.filter(task_id=OuterRef("pk"), files_gone_at__isnull=True)
+    webhooks = Webhook.objects.filter(attempt__task_id=OuterRef("pk"))
+    owing = Callback.objects.filter(task_id=OuterRef("pk"), state=CallbackState.PENDING.value)
     return Task.objects.filter(
         Q(result_expires_at__isnull=True) | Q(result_removed_at__isnull=False),
         ~Exists(executing),
         ~Exists(with_files),
+        ~Exists(webhooks),
+        ~Exists(owing),
         finished_at__isnull=False,
         finished_at__lte=ended_before,
         state__in=[state.value for state in sorted(TERMINAL)],

@@ -26,10 +26,12 @@ from tasks_app.models import (
     ArchivedTask,
     Artifact,
     Attempt,
+    Callback,
     Event,
     Generator,
     IdempotencyKey,
     Task,
+    Webhook,
 )
 from tests.integration.helpers import artifacts, claimed, submit
 
@@ -78,9 +80,13 @@ def command(*arguments: str) -> str:
 # --- what is moved -------------------------------------------------------------------------
 
 
-def test_whatever_points_at_a_task_goes_along() -> None:
-    pointing = {related.related_model for related in Task._meta.related_objects}
-    assert pointing == set(archive.ALONG)
+def test_whatever_points_at_a_task_goes_along_or_is_waited_for() -> None:
+    pointing = {
+        related.related_model
+        for model in (Task, *archive.ALONG)
+        for related in model._meta.related_objects
+    }
+    assert pointing == {*archive.ALONG, *archive.WAITED_FOR}
 
 
 def test_a_task_goes_with_its_whole_history(alice: Any, sleeper: Generator) -> None:
@@ -113,6 +119,20 @@ def test_nothing_that_is_not_ripe_is_moved(alice: Any, sleeper: Generator) -> No
     Task.objects.filter(pk=kept.pk).update(result_removed_at=None)
     owed = finished(alice)
     Artifact.objects.filter(task=owed).update(files_gone_at=None)
+    heard = failed(alice)
+    attempt = Attempt.objects.get(task=heard)
+    Webhook.objects.create(attempt=attempt, received_at=Now(), body=b"{}")
+    telling = failed(alice)
+    Callback.objects.create(
+        owner=alice,
+        task_id=telling.pk,
+        event="task.failed",
+        url="https://example.com",
+        lane="example.com:443",
+        body=b"{}",
+        created_at=Now(),
+        next_attempt_at=Now(),
+    )
     submit(alice)
     executing = claimed()
     cancellation.cancel(executing.task.pk, alice.pk)
@@ -123,10 +143,12 @@ def test_nothing_that_is_not_ripe_is_moved(alice: Any, sleeper: Generator) -> No
     assert move() == 0
     Task.objects.filter(pk=kept.pk).update(result_removed_at=Now())
     Artifact.objects.update(files_gone_at=Now())
+    Webhook.objects.all().delete()
+    Callback.objects.update(state="delivered", next_attempt_at=None, ended_at=Now())
     outcomes.stopped(executing.attempt)
-    assert command("--dry-run") == "tasks: 3\n"
-    assert Task.objects.count() == 6
-    assert move() == 3
+    assert command("--dry-run") == "tasks: 5\n"
+    assert Task.objects.count() == 8
+    assert move() == 5
     assert sorted(Task.objects.values_list("state", flat=True)) == ["pending", "running", "success"]
 
 
