@@ -87,9 +87,9 @@ class GeneratorForm(forms.ModelForm[Generator]):
         field = self.fields["adapter"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(name, name) for name in registry.names()]
-        self.fields["settings"].help_text = format_html(
-            "{}{}", self.fields["settings"].help_text, settings_help()
-        )
+        described = self.fields.get("settings")
+        if described is not None:  # who may only look gets a form without fields
+            described.help_text = format_html("{}{}", described.help_text, settings_help())
 
     def clean(self) -> dict[str, Any] | None:
         """Let the adapter judge its settings."""
