@@ -86,6 +86,8 @@ class Service:
         self._starting = threading.Lock()
         self._ending = threading.Event()
         self._keepers: list[threading.Thread] = []
+        self.died: dict[int, float] = {}
+        """When kept workers were seen to have ended, by ``time.monotonic()``."""
         self._environment = {
             **os.environ,
             **FAST_ENVIRONMENT,
@@ -98,21 +100,25 @@ class Service:
             **environment,
         }
 
-    def start(self, *command: str) -> "subprocess.Popen[bytes]":
+    def start(self, *command: str, **environment: str) -> "subprocess.Popen[bytes]":
         """Start `manage.py COMMAND…`; its output goes to a file of the folder."""
-        return self._spawn(command[0], str(ROOT / "manage.py"), *command)
+        return self._spawn(command[0], str(ROOT / "manage.py"), *command, **environment)
 
     def python(self, source: str) -> "subprocess.Popen[bytes]":
         """Start a Python program; the settings are configured when it begins."""
-        return self._spawn("python", "-c", f"import django\ndjango.setup()\n{source}")
+        return self.program(f"import django\ndjango.setup()\n{source}")
 
-    def _spawn(self, name: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    def program(self, source: str) -> "subprocess.Popen[bytes]":
+        """Start a Python program."""
+        return self._spawn("python", "-c", source)
+
+    def _spawn(self, name: str, *arguments: str, **environment: str) -> "subprocess.Popen[bytes]":
         with self._starting:
             number = len(self._children)
             with (self.folder / f"{number}-{name}.log").open("wb") as output:
                 child = subprocess.Popen(
                     [sys.executable, *arguments],
-                    env=self._environment,
+                    env=self._environment | environment,
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -136,7 +142,7 @@ class Service:
     def web(self) -> "subprocess.Popen[bytes]":
         """Start the web server and wait until it is ready."""
         child = self.start("web", "--port", str(self.port))
-        eventually(self._ready, why="the web server is ready")
+        eventually(self.ready, why="the web server is ready")
         return child
 
     def workers(self, number: int, pool: str = "default") -> "list[subprocess.Popen[bytes]]":
@@ -159,9 +165,14 @@ class Service:
         """Return the child with this process id."""
         return next(child for child in self._children if child.pid == pid)
 
+    @property
+    def redis_url(self) -> str:
+        """Where this service reaches Redis."""
+        return self._environment["REDIS_URL"]
+
     def redis(self) -> Redis:
         """Return a client of the Redis that this service uses."""
-        return Redis.from_url(self._environment["REDIS_URL"], socket_timeout=5)
+        return Redis.from_url(self.redis_url, socket_timeout=5)
 
     def _alive(self, pool: str) -> set[bytes]:
         found: list[bytes] = self.redis().zrange(keys.workers(pool), 0, -1)  # type: ignore[assignment]
@@ -171,6 +182,7 @@ class Service:
         child = self.start("worker", pool)
         while not self._ending.wait(0.1):
             if child.poll() is not None:
+                self.died.setdefault(child.pid, time.monotonic())
                 child = self.start("worker", pool)
 
     def ticker(self) -> "subprocess.Popen[bytes]":
@@ -201,7 +213,8 @@ class Service:
         for name, output in sorted(self.outputs().items()):  # shown by pytest on a failure
             print(f"--- {name}\n{output[-4000:]}")
 
-    def _ready(self) -> bool:
+    def ready(self) -> bool:
+        """Whether the web server answers, and so do its databases."""
         try:
             return httpx.get(f"{self.url}/readyz", timeout=2, trust_env=False).status_code == 200
         except httpx.TransportError:

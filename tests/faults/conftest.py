@@ -1,56 +1,30 @@
-"""Servers that a test may kill, beside those of the run."""
+"""Servers and whole services that a test may break, beside those of the run."""
 
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pytest
-from django.core.management import call_command
-from django.db import connection
+from pytest_django import DjangoDbBlocker
 
-from aigc_site.embedded import servers, valkey
 from tests.acceptance.conftest import service as service
+from tests.faults.servers import OwnServer, this_database
+from tests.faults.witness import Plant, plant_in
 
-CRASH_SAFE = {"fsync": "off", "max_connections": "60", "shared_buffers": "32MB"}
-"""What was committed survives the death of the server's processes, if not of the machine."""
+
+def _new_folder() -> Path:
+    made = Path(tempfile.mkdtemp(prefix="darkroom-faults-"))
+    made.chmod(0o711)
+    return made
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Return a folder that the servers can use, also for their sockets."""
-    made = Path(tempfile.mkdtemp(prefix="darkroom-faults-"))
-    made.chmod(0o711)
+    made = _new_folder()
     yield made
     shutil.rmtree(made, ignore_errors=True)
-
-
-class OwnServer:
-    """A server of one test: ``kill`` and ``start`` it at will."""
-
-    def __init__(self, home: Path, *, database: bool) -> None:
-        self.home, self._database = home, database
-        self._running = self._started()
-        self.url = self._running.server.url
-
-    def kill(self) -> None:
-        """kill -9, as a crash does."""
-        self._running.process.kill()
-        self._running.process.wait()
-
-    def start(self) -> None:
-        """Start it again, on the same data."""
-        self._running = self._started()
-
-    def stop(self) -> None:
-        """End it."""
-        self._running.stop()
-
-    def _started(self) -> servers.Running:
-        if self._database:
-            return servers.start_postgres(self.home, CRASH_SAFE)
-        return servers.start_valkey(self.home, valkey.IN_MEMORY)
 
 
 @pytest.fixture
@@ -65,20 +39,31 @@ def own_redis(folder: Path) -> Iterator[OwnServer]:
 def own_database(folder: Path, transactional_db: None) -> Iterator[OwnServer]:
     """Return a PostgreSQL, migrated, which is also this process' database during the test."""
     made = OwnServer(folder / "postgres", database=True)
-    url = urlsplit(made.url)
-    own = {
-        "HOST": unquote(url.hostname or ""),
-        "USER": unquote(url.username or ""),
-        "PASSWORD": unquote(url.password or ""),
-        "NAME": url.path.lstrip("/"),
-    }
-    kept = {name: connection.settings_dict[name] for name in own}
-    connection.close()
-    connection.settings_dict.update(own)
     try:
-        call_command("migrate", verbosity=0)
-        yield made
+        with this_database(made):
+            yield made
     finally:
-        connection.close()
-        connection.settings_dict.update(kept)
         made.stop()
+
+
+@pytest.fixture(scope="module")
+def plant(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Plant]:
+    """Return the plant that all scenarios of a module break, one after the other.
+
+    Each scenario has a user and a generator of its own, so that nothing of an earlier one can
+    weaken what is judged, and whatever an earlier one left broken is found by the next.
+    """
+    folder = _new_folder()
+    database = OwnServer(folder / "postgres", database=True)
+    redis = OwnServer(folder / "valkey", database=False)
+    try:
+        with (
+            django_db_blocker.unblock(),
+            this_database(database),
+            plant_in(folder, database, redis) as made,
+        ):
+            yield made
+    finally:
+        redis.stop()
+        database.stop()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The judge of every scenario: a pure function over what was told, what was done and what is stored.
+"""The judge of every scenario: a pure function over what was told, what was done, what is stored.
 
 A scenario collects a ``History`` (``witness``) while it breaks things; ``judge`` then names every
 promise that was broken. It knows nothing of the faults that were injected, except the names of

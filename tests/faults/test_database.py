@@ -7,8 +7,8 @@ from typing import Any
 from tasks_app.models import Generator
 from tests import artists, scenes
 from tests.conftest import make_generator, make_user
-from tests.faults.conftest import OwnServer
-from tests.faults.proxy import proxy
+from tests.faults.network import proxy
+from tests.faults.servers import OwnServer
 from tests.processes import Service, database_url, eventually
 
 Services = Callable[..., Service]

@@ -8,7 +8,7 @@ from typing import Any
 from tasks_app.models import Generator
 from tests import artists, scenes
 from tests.conftest import make_generator
-from tests.faults.conftest import OwnServer
+from tests.faults.servers import OwnServer
 from tests.processes import Service, eventually
 
 Services = Callable[..., Service]

@@ -1,0 +1,332 @@
+"""One scenario per fault, on one plant, each judged by the history of its callers."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+import pytest
+from redis import Redis
+
+from tasks_app.models import Attempt
+from tests import artists, scenes
+from tests.faults.instants import INSTANTS, dying_worker, worker_with_clock
+from tests.faults.network import Proxy
+from tests.faults.witness import LEASE, Callers, Plant
+from tests.processes import eventually
+
+OUTAGE = LEASE + 1.0
+"""Longer than every lease: what a minute is to the periods of production."""
+MINUTES = 60.0
+
+
+@contextmanager
+def meanwhile(action: Callable[[], object]) -> Iterator[None]:
+    """Do something in a thread during the block; what it raises is raised here."""
+    raised: list[BaseException] = []
+
+    def act() -> None:
+        try:
+            action()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if raised:
+        raise raised[0]
+
+
+def outcomes(callers: Callers) -> Counter[str]:
+    """Return how the attempts of a scenario ended."""
+    found = Attempt.objects.filter(task__generator=callers.generator)
+    return Counter(found.values_list("outcome", flat=True))
+
+
+# --- workers --------------------------------------------------------------------------------
+
+
+def test_workers_killed_at_every_instant(plant: Plant) -> None:
+    callers = Callers(plant, "instants", at_once=8)
+    dying = {instant: plant.service.python(dying_worker(instant)) for instant in INSTANTS}
+
+    def send_and_look() -> bool:
+        for worker in dying.values():
+            if worker.poll() is not None:
+                plant.service.died.setdefault(worker.pid, time.monotonic())
+        living = [worker for worker in dying.values() if worker.poll() is None]
+        if living and len(callers.ids()) - callers.ended() < 12:
+            callers.send(2, 0.4)
+        return not living
+
+    eventually(send_and_look, within=60, why="each of them dies")
+    assert {worker.returncode for worker in dying.values()} == {-signal.SIGKILL}
+    callers.verdict()
+    assert outcomes(callers)["lost"] == len(INSTANTS) - 1, "a committed success is not lost"
+
+
+def test_a_deploy_in_the_middle(plant: Plant) -> None:
+    callers = Callers(plant, "deploy", at_once=3)
+    callers.send(12, 0.5)
+    callers.send(2, 4.0)
+    before = eventually(lambda: _three(callers))
+    for line in before:
+        plant.service.child(line.pid).send_signal(signal.SIGTERM)
+        callers.send(2, 0.3)
+    eventually(lambda: all(plant.service.child(line.pid).poll() == 0 for line in before))
+    callers.verdict()
+    assert outcomes(callers)["lost"] == 0
+
+
+def _three(callers: Callers) -> list[artists.Line] | None:
+    lines = callers.running()
+    return lines if len(lines) == 3 else None
+
+
+def test_a_worker_frozen_for_longer_than_its_lease(plant: Plant) -> None:
+    callers = Callers(plant, "frozen")
+    callers.send(6, 1.5)
+    (first, *_) = eventually(callers.running)
+    callers.frozen[first.pid] = time.monotonic()
+    os.kill(first.pid, signal.SIGSTOP)
+    try:
+        eventually(lambda: outcomes(callers)["lost"] == 1, why="its attempt is taken away")
+        callers.wait_until_ended(2)
+    finally:
+        os.kill(first.pid, signal.SIGCONT)
+    eventually(lambda: _has_stopped(callers, first), why="the stale execution stops")
+    callers.verdict()
+    assert outcomes(callers) == {"lost": 1, "success": 6}
+
+
+def _has_stopped(callers: Callers, begun: artists.Line) -> bool:
+    return any(
+        (line.what, line.pid) == ("stop", begun.pid) and line.at > begun.at
+        for line in callers.lines()
+    )
+
+
+@pytest.mark.parametrize("minutes", [-10, 10])
+def test_the_clock_of_one_worker_is_wrong(plant: Plant, minutes: int) -> None:
+    callers = Callers(plant, f"clock{minutes}", at_once=4, timeout_seconds=3.0)
+    worker = plant.service.program(worker_with_clock(minutes * MINUTES))
+
+    def has_done_two() -> bool:
+        if len(callers.ids()) - callers.ended() < 8:
+            callers.send(4, 0.2)
+        done = [line for line in callers.lines() if (line.what, line.pid) == ("done", worker.pid)]
+        return len(done) >= 2
+
+    eventually(has_done_two, why="the worker takes part")
+    callers.send(1, 60.0)
+    worker.terminate()
+    callers.verdict()
+    assert worker.wait(10) == 0
+    assert set(outcomes(callers)) <= {"success", "revoked", "interrupted"}
+
+
+# --- PostgreSQL -----------------------------------------------------------------------------
+
+
+def test_the_database_dies_and_comes_back(plant: Plant) -> None:
+    callers = Callers(plant, "database-dies")
+    callers.send(4, 1.0)
+    eventually(callers.running)
+    with meanwhile(lambda: callers.send(8, 0.3)):
+        plant.database.kill()
+        time.sleep(OUTAGE)
+        plant.database.start()
+        scenes.reconnect()
+    callers.lateness += OUTAGE
+    callers.verdict()
+    assert callers.refused, "the outage was seen"
+    assert outcomes(callers)["lost"] == 0, "what ran meanwhile was not taken away"
+
+
+def test_connections_are_ended_twice_a_second(plant: Plant) -> None:
+    callers = Callers(plant, "terminated")
+    ended = 0
+    with meanwhile(lambda: callers.send(20, 0.3)):
+        for _ in range(8):
+            ended += scenes.end_connections()
+            time.sleep(0.5)
+    assert ended > 10
+    callers.verdict()
+
+
+COMMITS = {
+    "submission": b'INSERT INTO "tasks_app_task"',
+    "claim": b"'running'",
+    "success": b"'success'",
+    "cancel": b"'canceled'",
+}
+
+
+def test_commits_that_succeed_while_the_client_sees_a_broken_connection(plant: Plant) -> None:
+    callers = Callers(plant, "commits")
+    for number, statement in enumerate(COMMITS.values(), 1):
+        plant.to_database.lose_commit(statement)
+        if statement == COMMITS["cancel"]:
+            (key,) = callers.send(1, 5.0)
+            callers.cancel(callers.task_of(key))
+        else:
+            callers.send(2, 0.2)
+        eventually(lambda: len(plant.to_database.lost) == number, why=str(statement))  # noqa: B023
+    callers.verdict()
+    assert callers.refused, "the caller of the submission was not told"
+
+
+# --- Valkey ---------------------------------------------------------------------------------
+
+
+def test_valkey_restarts_empty(plant: Plant) -> None:
+    callers = Callers(plant, "valkey-empty")
+    callers.send(8, 0.4)
+    for after in (1, 4):
+        callers.wait_until_ended(after)
+        eventually(lambda: len(callers.running()) == 2, pause=0.01)
+        plant.redis.kill()
+        plant.redis.start()
+        callers.send(2, 0.4)
+    callers.verdict()
+
+
+def test_valkey_is_out_of_memory(plant: Plant) -> None:
+    callers = Callers(plant, "valkey-full", timeout_seconds=3.0)
+    callers.send(4, 0.4)
+    callers.wait_until_ended(1)
+    redis = plant.own_redis()
+    redis.config_set("maxmemory", "1")
+    callers.send(4, 0.4)
+    callers.send(1, 60.0)
+    time.sleep(OUTAGE)
+    redis.config_set("maxmemory", "0")
+    callers.lateness += OUTAGE
+    callers.verdict()
+
+
+def test_valkey_pauses_for_five_seconds(plant: Plant) -> None:
+    callers = Callers(plant, "valkey-paused")
+    callers.send(4, 1.0)
+    eventually(callers.running)
+    plant.own_redis().client_pause(5_000, all=True)
+    callers.send(4, 0.4)
+    callers.verdict()
+
+
+def test_valkey_cannot_be_reached_for_longer_than_every_lease(plant: Plant) -> None:
+    """What runs goes on, its slots expire meanwhile, and nobody may start in its place."""
+    callers = Callers(plant, "valkey-away")
+    callers.send(2, OUTAGE + 4.0)
+    callers.send(4, 0.4)
+    eventually(lambda: len(callers.running()) == 2)
+    plant.to_redis.hold()
+    callers.send(2, 0.4)
+    time.sleep(OUTAGE)
+    plant.to_redis.restore()
+    callers.verdict()
+
+
+def test_one_worker_alone_cannot_reach_valkey(plant: Plant) -> None:
+    callers = Callers(plant, "cut-off")
+    with own_way(plant) as (way, url):
+        worker = plant.service.start("worker", "default", REDIS_URL=url)
+
+        def has_begun() -> list[artists.Line]:
+            if len(callers.ids()) - callers.ended() < 4:
+                callers.send(2, 3 * LEASE)
+            return [line for line in callers.running() if line.pid == worker.pid]
+
+        (begun,) = eventually(has_begun, within=60)
+        way.hold()
+        eventually(lambda: _has_stopped(callers, begun), why="it goes on without Valkey")
+        way.restore()
+        worker.terminate()
+        callers.verdict()
+        worker.wait(10)
+
+
+@contextmanager
+def own_way(plant: Plant) -> Iterator[tuple[Proxy, str]]:
+    """Return a way to Valkey for one process alone."""
+    target = ("127.0.0.1", plant.to_redis.port)
+    way = Proxy(target)
+    try:
+        yield way, plant.service.redis_url.replace(f":{target[1]}/", f":{way.port}/")
+    finally:
+        way.restore()
+        way.close()
+
+
+def test_keys_of_a_wrong_type(plant: Plant) -> None:
+    callers = Callers(plant, "wrong-type")
+    callers.send(2, 3.0)
+    eventually(lambda: len(callers.running()) == 2)
+    assert _spoil(plant.own_redis()) >= 4
+    callers.send(4, 0.2)
+    callers.verdict()
+
+
+def _spoil(redis: Redis) -> int:
+    """Make every key of slots what it must not be."""
+    found: list[Any] = list(redis.scan_iter("*{slots}*", 1_000)) + [b"rq:queue:default"]
+    for key in found:
+        kind = redis.type(key)
+        redis.delete(key)
+        if kind == b"string":
+            redis.zadd(key, {"nonsense": 1e15})
+        else:
+            redis.set(key, "nonsense")
+    return len(found)
+
+
+# --- networks, web --------------------------------------------------------------------------
+
+
+def test_networks_that_are_slow_and_reset_connections(plant: Plant) -> None:
+    callers = Callers(plant, "network")
+    died = dict(plant.service.died)
+    with meanwhile(lambda: callers.send(12, 0.3)):
+        for network in (plant.to_database, plant.to_redis) * 2:
+            network.delay(0.05)
+            time.sleep(0.6)
+            network.reset()
+            network.restore()
+            time.sleep(0.3)
+    for network in (plant.to_database, plant.to_redis):
+        network.cut()
+        time.sleep(1.0)
+        network.restore()
+    callers.verdict()
+    assert plant.service.died == died, "a warm model costs minutes: workers live through it"
+
+
+def test_web_processes_are_killed_under_load(plant: Plant) -> None:
+    callers = Callers(plant, "web-killed")
+    with meanwhile(lambda: callers.send(40, 0.05)):
+        for after in (2, 10, 20):
+            eventually(lambda: len(callers.ids()) >= after)  # noqa: B023
+            for process in _web_processes(plant):
+                process.kill()
+    callers.verdict()
+    assert callers.refused
+
+
+def _web_processes(plant: Plant) -> list[psutil.Process]:
+    """Return the processes that answer requests."""
+    web: subprocess.Popen[bytes] = plant.web
+    return [
+        one
+        for one in psutil.Process(web.pid).children()
+        if "resource_tracker" not in " ".join(one.cmdline())
+    ]
