@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tasks_app.core import credentials
-from tasks_app.models import IdempotencyKey, Task
+from tasks_app.core import cancellation, credentials
+from tasks_app.models import Account, DayUse, Event, IdempotencyKey, Task
 from tests.conftest import make_generator, make_user
 from tests.processes import PATIENCE, Service
 
@@ -78,11 +78,28 @@ def test_200_threads_with_one_idempotency_key_get_one_task(service: Make) -> Non
         assert client.post("/v1/tasks", json=body, headers=headers).status_code == 200
 
 
+def begin_anew(user: Any) -> None:
+    """Cancel what waits, which gives back all but the rate, and forget it and the rate."""
+    for task in Task.objects.all():
+        assert cancellation.cancel(task.pk, user.pk)
+    assert DayUse.objects.get().number == 0
+    Event.objects.all().delete()
+    Task.objects.all().delete()
+    Account.objects.filter(user=user).update(submit_tat=None)
+
+
 @pytest.mark.parametrize(
     ("limits", "allowed", "code"),
     [
         ({"max_open": 10}, 10, "too_many_open_tasks"),
         ({"submit_interval": 1_000.0, "submit_burst": 3}, 3, "submit_rate"),
+        ({"max_day": 5}, 5, "day_limit"),
+        (
+            {"max_open": 10, "submit_interval": 1_000.0, "submit_burst": 3, "max_day": 5},
+            3,
+            "submit_rate",
+        ),
+        ({"max_open": 10, "max_day": 5, "max_month": 9}, 5, "day_limit"),
     ],
 )
 def test_64_threads_get_exactly_what_the_limits_allow(
@@ -92,9 +109,12 @@ def test_64_threads_get_exactly_what_the_limits_allow(
     user = make_user("alice", **limits)
     one = service()
     one.web()
-    answers = at_once(64, one.port, headers_of(user))
-    assert statuses(answers) == {202: allowed, 429: 64 - allowed}
-    assert Task.objects.count() == allowed
-    refused = [answer for answer in answers if answer.status == 429]
-    assert {answer.body["code"] for answer in refused} == {code}
-    assert all(int(answer.retry_after or 0) >= 1 for answer in refused)
+    for again in (True, False):
+        answers = at_once(64, one.port, headers_of(user))
+        assert statuses(answers) == {202: allowed, 429: 64 - allowed}
+        assert Task.objects.count() == allowed == DayUse.objects.get().number
+        refused = [answer for answer in answers if answer.status == 429]
+        assert {answer.body["code"] for answer in refused} == {code}
+        assert all(int(answer.retry_after or 0) >= 1 for answer in refused)
+        if again:
+            begin_anew(user)
