@@ -26,9 +26,10 @@ NAMES = {
     *("tests", "artists", "mykey", "default", "demo", "picture", "by", "hand", "salt"),
     *registry.names(),
     *("EN", "esc", "Ctrl", "Control", "Mac", "Command"),
-    *("UTC", "API", "JSON", "Schema", "LDAP", "URL"),
+    *("UTC", "API", "JSON", "Schema", "LDAP", "URL", "ID", "width", "height"),
     *("Darkroom's", "Redis", "PostgreSQL", "image", "video", "png", "kB", "min", "ms"),
     *("callable", "package", "module", "function", "parameters", "kind", "DARKROOM_RESULT_DAYS"),
+    *("true", "double", "fibonacci"),
     *("pbkdf2_sha256", "sha256"),
     *(code.value for code in ErrorCode),
 }
@@ -36,7 +37,8 @@ NAMES = {
 
 _LOWER = {name.lower() for name in NAMES}
 _CODES = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f-]{5,27}|[0-9a-f]{8}…[0-9a-f]{6}|dk_\w*|\b\w*\d\w*\b|[\w.]+@[\w.]+"
+    r"[0-9a-f]{8}-[0-9a-f-]{5,27}|[0-9a-f]{8}…[0-9a-f]{6}|dk_[\w-]*|\b\w*\d\w*\b|[\w.]+@[\w.]+"
+    r'|"[^"]*"'
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z_'’-]+")
 
@@ -88,6 +90,13 @@ def english(answer: Any) -> list[str]:
             if any(word.lower() not in _LOWER for word in _WORD.findall(_CODES.sub(" ", text)))
         }
     )
+
+
+def hidden(browser: Client, path: str) -> dict[str, str]:
+    """Return what a form sends besides what somebody types."""
+    html = browser.get(f"/admin/{path}/").content.decode()
+    fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', html)
+    return {name: value for name, value in fields if "__prefix__" not in name}
 
 
 @pytest.fixture
@@ -193,24 +202,24 @@ def test_answers_of_actions_and_what_is_wrong_in_forms_are_in_chinese(
     forms: dict[str, dict[str, str]] = {
         "tasks_app/generator/add": {"name": "Not a Name", "settings": "[]", "max_running": "0"},
         "tasks_app/plan/add": {"name": "", "submit_burst": "0", "weight": "x"},
-        "auth/user/add": {
-            "username": "alice",
-            "password1": "a",
-            "password2": "b",
-            "api_keys-TOTAL_FORMS": "0",
-            "api_keys-INITIAL_FORMS": "0",
-        },
+        "auth/user/add": {"username": "alice", "password1": "a", "password2": "b"},
         "auth/group/add": {"name": "nightshift"},
         f"auth/user/{rows['user'].pk}/password": {"password1": "short", "password2": "short"},
         "password_change": {"old_password": "wrong", "new_password1": "1", "new_password2": "1"},
     }
     for path, data in forms.items():
-        answer = reader.post(f"/admin/{path}/", data)
+        answer = reader.post(f"/admin/{path}/", hidden(reader, path) | data)
         assert answer.status_code == 200, path
         left[path] = english(answer)
     made = reader.post("/admin/tasks_app/apikey/add/", {"user": rows["user"].pk, "name": "mykey"})
     left["a key"] = english(made)
-    left["a group"] = english(reader.post("/admin/auth/group/add/", {"name": "demo"}, follow=True))
+    left["a group"] = english(
+        reader.post(
+            "/admin/auth/group/add/",
+            hidden(reader, "auth/group/add") | {"name": "demo"},
+            follow=True,
+        )
+    )
     left["nobody"] = english(reader.get("/admin/auth/user/4711/change/", follow=True))
     left["overview"] = english(reader.get("/admin/"))
     left["journal"] = english(
