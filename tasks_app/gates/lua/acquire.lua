@@ -46,6 +46,8 @@ end
 
 if live(KEYS[2]) >= limit_all then return {'full', 0} end
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now)
+-- A hint that has faded was not seen by the caller: it must count as new.
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
 
 local counts, newly_full = {}, 0
 local function count(key)

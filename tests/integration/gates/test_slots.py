@@ -50,6 +50,16 @@ def test_the_first_candidate_with_room_is_taken() -> None:
 
 
 @pytest.mark.usefixtures("open_slots")
+def test_an_owner_whose_hint_has_faded_is_told_as_newly_full() -> None:
+    full = candidate(owner=1, own=0)
+    assert slots.acquire(uuid4(), [full]).newly_full == 1
+    assert slots.acquire(uuid4(), [full]).newly_full == 0
+    client().zadd(keys.slots_full_owners(), {"1": 1.0})
+    assert slots.full_owners() == []
+    assert slots.acquire(uuid4(), [full]).newly_full == 1
+
+
+@pytest.mark.usefixtures("open_slots")
 def test_a_task_is_not_claimed_twice_at_once() -> None:
     one = candidate()
     assert slots.acquire(uuid4(), [one]).index == 0
@@ -168,9 +178,7 @@ def test_a_key_of_a_wrong_type_counts_as_lost(name: str) -> None:
     }[name]
     client().delete(spoiled)
     client().lpush(spoiled, "nonsense")
-    first = slots.acquire(uuid4(), [candidate(limit=0), one])
-    if name == "full":  # met only where an owner is at the limit
-        assert (first.index, slots.full_owners()) == (1, [])
+    assert slots.acquire(uuid4(), [candidate(limit=0), one]).index is None
     assert slots.acquire(uuid4(), [one]).wait > 0
     eventually(lambda: slots.acquire(uuid4(), [one]).restore)
     slots.restore([])
