@@ -80,7 +80,7 @@ def _submit(account: Account, limits: Limits, now: datetime) -> LimitState:
     interval, burst = limits.submit_interval, limits.submit_burst
     verdict = _rate(account, limits, now)
     left = min(burst, verdict.remaining + 1) if verdict.allowed else 0
-    ahead = max(0.0, (account.submit_tat - now).total_seconds()) if account.submit_tat else 0.0
+    ahead = max(0.0, (verdict.tat - now).total_seconds() - interval)
     reset = ahead if verdict.allowed else verdict.retry_after
     at = None if verdict.allowed else now + timedelta(seconds=verdict.retry_after)
     return LimitState(

@@ -23,12 +23,13 @@ class Verdict:
 def conform(tat: datetime | None, now: datetime, interval: float, burst: int) -> Verdict:
     """Judge one arrival at ``now``: one per ``interval`` seconds with ``burst`` at once.
 
-    ``interval`` 0 means no limit; one beyond a day, which no table holds, counts as a day.
+    ``interval`` 0 means no limit; one beyond a day, which no table holds, counts as a day. A
+    ``tat`` of a slower rate than this one, which held before, counts as a burst that is used.
     """
     interval = min(interval, bounds.MOST_INTERVAL)
     if interval <= 0:
         return Verdict(True, now, 0.0, burst)
-    base = max(tat or now, now)
+    base = min(max(tat or now, now), now + timedelta(seconds=interval * burst))
     ahead = (base - now).total_seconds()
     tolerance = interval * (burst - 1)
     # A microsecond of slack: the stored column has microseconds, the sums do not.

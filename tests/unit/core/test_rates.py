@@ -48,3 +48,12 @@ def test_never_more_than_burst_plus_rate_in_any_window(
         for last in range(first, len(accepted)):
             window = (accepted[last] - accepted[first]).total_seconds()
             assert last - first + 1 <= burst + window / interval + 1e-3
+
+
+def test_a_faster_rate_acts_at_once() -> None:
+    slow = conform(None, START, 86_400, 1)
+    assert not conform(slow.tat, START, 86_400, 1).allowed
+    faster = conform(slow.tat, START, 10, 3)
+    assert not faster.allowed
+    assert faster.retry_after == 10
+    assert conform(slow.tat, START + timedelta(seconds=10), 10, 3).allowed
