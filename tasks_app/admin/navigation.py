@@ -20,6 +20,12 @@ def groups(request: HttpRequest) -> list[dict[str, Any]]:
             [
                 (_("Overview"), "monitoring", "index", None),
                 (_("Tasks"), "photo_library", "tasks_app_task_changelist", "tasks_app.view_task"),
+                (
+                    _("Archive"),
+                    "inventory_2",
+                    "tasks_app_archivedtask_changelist",
+                    "tasks_app.view_task",
+                ),
                 (_("Events"), "history", "tasks_app_event_changelist", "tasks_app.view_event"),
             ],
         ),

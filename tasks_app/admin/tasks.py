@@ -19,8 +19,9 @@ from tasks_app.admin import actions, searching, standing, words
 from tasks_app.admin.base import Base, ReadOnly
 from tasks_app.admin.dress import coloured, display
 from tasks_app.admin.filters import InState, OfGenerator, Submitted
+from tasks_app.core import archived
 from tasks_app.lifecycle import EventKind
-from tasks_app.models import Artifact, Attempt, Event, Task
+from tasks_app.models import ArchivedTask, Artifact, Attempt, Event, Task
 from tasks_app.results import links
 from tasks_app.results.links import Link
 
@@ -216,6 +217,8 @@ class TaskAdmin(ReadOnly, Base[Task]):
     ) -> HttpResponse:
         """Add timeline, attempts, pictures and the actions that make sense now."""
         task = self.get_object(request, object_id)
+        if task is None and (place := _in_the_archive(object_id)):
+            return redirect(place)
         more = _surroundings(request, task) if task is not None else {}
         page: HttpResponse = super().change_view(
             request, object_id, form_url, more | (extra_context or {})
@@ -303,6 +306,27 @@ def _surroundings(request: HttpRequest, task: Task) -> dict[str, Any]:
             for action in actions.ACTIONS.values()
             if actions.allowed(request, action) and action.for_ended == task.terminal
         ],
+        "show_close": True,
+    }
+
+
+def _in_the_archive(object_id: str) -> str | None:
+    """Return the page of an archived task, for links from before it moved."""
+    try:
+        known = ArchivedTask.objects.filter(pk=UUID(object_id)).exists()
+    except ValueError:
+        return None
+    return reverse("admin:tasks_app_archivedtask_change", args=[object_id]) if known else None
+
+
+def history_of_archived(row: ArchivedTask) -> dict[str, Any]:
+    """Return what an archived task's page shows besides its fields."""
+    task = archived.restored(row)
+    events = archived.events(row.pk)[:_MOST_ROWS]
+    return {
+        "timeline": [_line(event, task.created_at) for event in events],
+        "attempts": [_row(attempt) for attempt in archived.attempts(row.pk)[:_MOST_ROWS]],
+        "pictures": [{"removed": one.removed_at} for one in archived.artifacts(task)],
         "show_close": True,
     }
 

@@ -71,12 +71,17 @@ def artifact(artifact_id: UUID) -> Artifact | None:
     holder = task(row[0]) if row else None
     if holder is None:
         return None
-    for found in holder.stored_artifacts:  # type: ignore[attr-defined]
+    for found in artifacts(holder):
         if found.pk == artifact_id:
             found.task = holder
-            assert isinstance(found, Artifact)
             return found
     return None
+
+
+def artifacts(found: Task) -> list[Artifact]:
+    """Return the artifacts of a task that came from here: tombstones, as their files are gone."""
+    stored: list[Artifact] = vars(found)["stored_artifacts"]
+    return stored
 
 
 def _of(task_id: UUID, column: str) -> list[dict[str, Any]]:

@@ -23,9 +23,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import F
 from pytest_django import Settings
 
-from aigc_site.embedded import postgres, valkey
+from aigc_site.embedded import locks, postgres, valkey
 from aigc_site.embedded.servers import Running, running_postgres, running_valkey
-from tasks_app.core import signs
+from tasks_app.core import outcomes, signs
 from tasks_app.gates import workers
 from tasks_app.gates.connection import client
 from tasks_app.maintenance.doctor import (
@@ -34,6 +34,7 @@ from tasks_app.maintenance.doctor import (
     examination,
     files,
     offers,
+    overdue,
     redis,
     report,
     service,
@@ -370,6 +371,19 @@ def test_a_chore_that_nobody_does(chore: str, check: Any, cure: str) -> None:
 
 
 @pytest.mark.django_db
+def test_nobody_needs_cron_while_up_runs(settings: Settings, tmp_path: Path) -> None:
+    settings.DATA = tmp_path
+    assert_says(service.cron_sweeps(), Level.WARNING, "within a day")
+    lock = locks.open_lock(tmp_path / "up.lock")
+    assert_says(service.cron_sweeps(), Level.WARNING, "within a day")
+    assert locks.try_lock(lock)
+    assert_says(service.cron_sweeps(), Level.OK, "manage.py up")
+    assert locks.try_lock(lock), "the doctor took it away"
+    os.close(lock)
+    assert_says(service.cron_sweeps(), Level.WARNING, "within a day")
+
+
+@pytest.mark.django_db
 def test_signs_of_hosts_that_are_gone_are_forgotten() -> None:
     Sign.objects.create(chore=signs.TICK, host="gone", key_print="x", at="2020-01-01T00:00Z")
     signs.leave(signs.TICK)
@@ -582,3 +596,23 @@ def test_settings_that_cannot_be_read_are_one_sentence(
     other = run("migrate", **variables)
     assert (other.returncode, other.stdout) == (2, "")
     assert other.stderr.count("\n") == 1 and sentence in other.stderr
+
+
+# --- what ought to have been purged and archived -------------------------------------------
+
+
+@pytest.mark.django_db
+def test_what_is_overdue_to_be_purged_or_archived(
+    alice: Any, sleeper: Generator, open_slots: None
+) -> None:
+    assert_says(overdue.nothing_is_overdue(), Level.OK)
+    task = submit(alice)
+    outcomes.succeeded(claimed().attempt, artifacts(task.pk))
+    before = F("finished_at") - timedelta(days=40)
+    Task.objects.update(created_at=before, finished_at=before, result_expires_at=before)
+    assert_says(overdue.nothing_is_overdue(), Level.WARNING, "1 results expired", "purge_results")
+    Task.objects.update(result_removed_at=F("result_expires_at"))
+    Artifact.objects.update(removed_at=F("created_at") - timedelta(days=2))
+    assert_says(overdue.nothing_is_overdue(), Level.PROBLEM, str(task.pk), "storage")
+    Artifact.objects.update(files_gone_at=F("removed_at"))
+    assert_says(overdue.nothing_is_overdue(), Level.WARNING, "archived", "archive_tasks")

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import connections
 
-from tasks_app.maintenance.doctor import address, database, files, offers, redis, service
+from tasks_app.maintenance.doctor import address, database, files, offers, overdue, redis, service
 from tasks_app.maintenance.doctor.finding import Finding, Level, one_line, problem
 
 SECONDS: Final = 15.0
@@ -48,6 +48,7 @@ CHECKS: Final = (
     Check("ticker", service.ticker_lives, _TABLES),
     Check("cron", service.cron_sweeps, _TABLES),
     Check("stuck work", service.nothing_is_stuck, _TABLES),
+    Check("housekeeping", overdue.nothing_is_overdue, _TABLES),
     Check("public url", address.public_url),
     Check("internal files", address.files_are_internal, _TABLES),
 )

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.django_db
 
 LISTS = (
     "tasks_app/task",
+    "tasks_app/archivedtask",
     "tasks_app/event",
     "tasks_app/generator",
     "tasks_app/plan",

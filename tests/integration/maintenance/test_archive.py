@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import IntegrityError, connection, connections, transaction
@@ -105,8 +107,7 @@ def test_a_task_goes_with_its_whole_history(alice: Any, sleeper: Generator) -> N
     assert {name: getattr(back, name) for name in row} == row
     assert [plain(one) for one in archived.events(task.pk)] == before[Event]
     assert [plain(one) for one in archived.attempts(task.pk)] == before[Attempt]
-    stored: list[Artifact] = vars(back)["stored_artifacts"]
-    assert [plain(one) for one in stored] == before[Artifact]
+    assert [plain(one) for one in archived.artifacts(back)] == before[Artifact]
 
 
 def plain(row: Any) -> dict[str, Any]:
@@ -373,6 +374,34 @@ def test_a_search_ends_where_its_windows_end(
     move()
     assert _all_pages(alice, text="picture", limit=5) == ids
     assert _all_pages(alice, text="nothing like it", limit=5) == []
+
+
+def test_staff_find_it(alice: Any, bob: Any, sleeper: Generator, key_of: Any) -> None:
+    gone, broken = finished(alice), failed(alice)
+    move()
+    staff = get_user_model().objects.create(username="carol", is_staff=True)
+    staff.user_permissions.set(Permission.objects.filter(codename="view_task"))
+    place = "/admin/tasks_app/archivedtask/"
+    listed = poll(staff, place)
+    assert listed.status_code == 200
+    assert str(gone.pk) in listed.content.decode()
+    assert "alice" in listed.content.decode()
+    for query in ("?state=failed", "?generator=sleeper", "?q=alice", f"?q={str(broken.pk)[:18]}"):
+        answer = poll(staff, place + query)
+        assert str(broken.pk) in answer.content.decode(), query
+    assert str(gone.pk) not in poll(staff, place + "?state=failed").content.decode()
+    page = poll(staff, f"{place}{broken.pk}/change/")
+    assert page.status_code == 200
+    for word in ("broke", broken.params["prompt"], "by hand", 'class="timeline"'):
+        assert word in page.content.decode(), word
+    assert "_save" not in page.content.decode()
+    # Links from before it moved lead there; who may not look is not led anywhere.
+    moved = poll(staff, f"/admin/tasks_app/task/{gone.pk}/change/")
+    assert (moved.status_code, moved["Location"]) == (302, f"{place}{gone.pk}/change/")
+    assert poll(staff, moved["Location"]).status_code == 200
+    staff.user_permissions.clear()
+    assert poll(staff, place).status_code == 403
+    assert poll(staff, moved["Location"]).status_code == 403
 
 
 def test_rows_of_another_release_can_be_read(alice: Any, sleeper: Generator) -> None:
