@@ -24,14 +24,17 @@ def conform(tat: datetime | None, now: datetime, interval: float, burst: int) ->
     """Judge one arrival at ``now``: one per ``interval`` seconds with ``burst`` at once.
 
     ``interval`` 0 means no limit; one beyond a day, which no table holds, counts as a day. A
-    ``tat`` of a slower rate than this one, which held before, counts as a burst that is used.
+    ``tat`` further ahead than this rate could bring it is that of a slower one, which held before:
+    one more is allowed, as if the burst were used but for one.
     """
     interval = min(interval, bounds.MOST_INTERVAL)
     if interval <= 0:
         return Verdict(True, now, 0.0, burst)
-    base = min(max(tat or now, now), now + timedelta(seconds=interval * burst))
+    base = max(tat or now, now)
     ahead = (base - now).total_seconds()
     tolerance = interval * (burst - 1)
+    if ahead > interval * burst + 1e-6:
+        base, ahead = now + timedelta(seconds=tolerance), tolerance
     # A microsecond of slack: the stored column has microseconds, the sums do not.
     if ahead > tolerance + 1e-6:
         return Verdict(False, base, ahead - tolerance, 0)

@@ -54,6 +54,6 @@ def test_a_faster_rate_acts_at_once() -> None:
     slow = conform(None, START, 86_400, 1)
     assert not conform(slow.tat, START, 86_400, 1).allowed
     faster = conform(slow.tat, START, 10, 3)
-    assert not faster.allowed
-    assert faster.retry_after == 10
-    assert conform(slow.tat, START + timedelta(seconds=10), 10, 3).allowed
+    assert (faster.allowed, faster.remaining) == (True, 0)
+    assert conform(faster.tat, START, 10, 3).retry_after == 10
+    assert conform(faster.tat, START + timedelta(seconds=10), 10, 3).allowed
