@@ -63,6 +63,7 @@ class Wait(StrEnum):
     NO_WORKER = "no_worker"
     PAUSED = "paused"
     UPSTREAM = "upstream"
+    STORAGE = "storage"
 
 
 class ErrorCode(StrEnum):

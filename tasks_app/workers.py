@@ -32,7 +32,7 @@ from rq.worker.base import WorkerStatus
 
 from tasks_app import bells, conf, metrics
 from tasks_app.callbacks.delivery import Deliverer
-from tasks_app.core import claim, execution, outcomes
+from tasks_app.core import claim, execution, outcomes, storing
 from tasks_app.core.claim import Claim
 from tasks_app.core.remote import polling, submitting
 from tasks_app.core.remote.engine import Engine
@@ -104,7 +104,7 @@ class Worker(SimpleWorker):
             return
         try:
             begun = time.monotonic()
-            claimed = claim.claim_next(pool, self.name)
+            claimed = claim.claim_next(pool, self.name) if storing.accepting() else None
         except RedisError as error:
             logger.warning("no claim without Redis: %s", error)
             return

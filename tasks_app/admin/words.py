@@ -75,6 +75,7 @@ _WAITS: Final[Mapping[str, Promise]] = {
     Wait.NO_WORKER: _("No worker serves its pool."),
     Wait.PAUSED: _("Its generator is paused."),
     Wait.UPSTREAM: _("It is held back until a later time, after a failure."),
+    Wait.STORAGE: _("The storage of results refuses, so no worker starts anything."),
 }
 _ERRORS: Final[Mapping[str, Promise]] = {
     ErrorCode.CANCELED: _("canceled"),

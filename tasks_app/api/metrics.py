@@ -27,7 +27,7 @@ from redis.exceptions import RedisError
 from tasks_app import bells, conf, metrics
 from tasks_app.core import observation
 from tasks_app.core.observation import Total
-from tasks_app.gates import counters
+from tasks_app.gates import counters, refusals
 from tasks_app.gates.connection import client
 from tasks_app.models import Generator
 
@@ -179,6 +179,8 @@ def _of_backlogs(names: Mapping[UUID, str]) -> Iterator[Metric]:
 
 def _of_redis(generators: list[Generator] | None) -> Iterator[Metric]:
     yield from _of_instruments()
+    refuses = float(refusals.known())
+    yield _gauge("storage_refuses", "Whether the storage of results refuses.", refuses)
     memory = _family(
         "process_resident_memory_bytes", "Memory of each process.", "process", "host", "pid"
     )

@@ -8,7 +8,7 @@ from django.db import InterfaceError, OperationalError, connection
 from redis import Redis
 
 from tasks_app import conf, logs
-from tasks_app.core import outcomes, warm
+from tasks_app.core import outcomes, storing, warm
 from tasks_app.core.claim import Claim
 from tasks_app.core.durably import durably
 from tasks_app.core.heartbeat import Heartbeat
@@ -115,7 +115,9 @@ def _generate(claim: Claim, progress: Run, stored: list[Artifact]) -> None:
     )
     for output in adapter.generate(request, progress):
         progress.check()
-        stored.append(store.save(claim.task.pk, claim.attempt.number, len(stored), output))
+        stored.append(
+            storing.keep(claim.task.pk, claim.attempt.number, len(stored), output, progress)
+        )
     progress.check()
     if not stored:
         raise GeneratorError(ErrorCode.RESULT_UNUSABLE, "The generator returned nothing.")

@@ -97,6 +97,8 @@ def _reason(body: dict[str, Any], figures: Figures | None, now: float) -> str | 
     generator = figures.of(body["generator_id"])
     if generator is not None and generator.paused:
         return Wait.PAUSED
+    if figures.storage_refuses:
+        return Wait.STORAGE
     if figures.workers == 0:
         return Wait.NO_WORKER
     if body["owner"] in figures.full_owners:

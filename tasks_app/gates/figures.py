@@ -55,6 +55,7 @@ class Figures:
     flows: dict[str, list[tuple[float, int, float]]] = field(default_factory=dict)
     generators: dict[str, GeneratorFigures] = field(default_factory=dict)
     full_owners: list[int] = field(default_factory=list)
+    storage_refuses: bool = False
 
     def of(self, generator_id: UUID | str) -> GeneratorFigures | None:
         """Return one generator's figures, if it is known."""
@@ -106,6 +107,8 @@ def parsed(pool: str, data: Mapping[str, Any]) -> Figures:
             known[name] = int(known[name])
     generators = {name: _generator(one) for name, one in known.pop("generators", {}).items()}
     flows = {flow: _samples(found) for flow, found in known.pop("flows", {}).items()}
+    if "storage_refuses" in known:
+        known["storage_refuses"] = bool(known["storage_refuses"])
     owners = [int(owner) for owner in known.pop("full_owners", [])]
     return Figures(**known | {"pool": pool}, generators=generators, flows=flows, full_owners=owners)
 

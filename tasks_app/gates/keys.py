@@ -109,6 +109,16 @@ def process(name: str) -> str:
     return _key("process", name)
 
 
+def storage_refuses() -> str:
+    """Present while the storage of results is known to refuse."""
+    return _key("storage", "refuses")
+
+
+def storage_looked() -> str:
+    """Present for the seconds in which nobody else needs to look whether it still does."""
+    return _key("storage", "looked")
+
+
 def doctor() -> str:
     """What the doctor writes to see whether it can."""
     return _key("doctor")

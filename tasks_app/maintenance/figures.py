@@ -6,7 +6,7 @@ from django.db import connection
 
 from tasks_app import conf
 from tasks_app.core import estimates
-from tasks_app.gates import figures, keys, slots, workers
+from tasks_app.gates import figures, keys, refusals, slots, workers
 from tasks_app.gates.figures import Figures, GeneratorFigures
 from tasks_app.maintenance import foresight
 from tasks_app.maintenance.due import known_pools
@@ -22,6 +22,7 @@ def publish_all() -> None:
     used = slots.used([keys.slots_all(), *(keys.slots_generator(g.pk) for g in generators)])
     load = foresight.load(generators)
     seconds = {generator.pk: usual_seconds(generator) for generator in generators}
+    refuses = refusals.known()
     for pool in sorted({*known_pools(), *(generator.pool for generator in generators)}):
         alive = workers.count(pool)
         seen = foresight.foresee(pool, alive, load)
@@ -45,6 +46,7 @@ def publish_all() -> None:
                 limit=conf.get().limit_all,
                 flows=estimates.samples(seen.starts),
                 generators=known,
+                storage_refuses=refuses,
                 full_owners=sorted({*seen.full_owners, *slots.full_owners()}),
             )
         )

@@ -7,8 +7,9 @@ so that two attempts of one task can never overwrite each other.
 import hashlib
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import Storage, storages
@@ -33,6 +34,17 @@ EXTENSIONS: Final = {
 }
 
 
+_PROBE: Final = bytes(1024 * 1024)
+"""About what a picture takes: a full disk may still have room for a few bytes."""
+
+
+class StorageRefused(GeneratorError):
+    """The storage took no file; the same may be stored later."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.INTERNAL, "The result could not be stored.", retryable=True)
+
+
 def storage() -> Storage:
     """Return the storage of results."""
     return storages["results"]
@@ -41,8 +53,8 @@ def storage() -> Storage:
 def save(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact:
     """Check and store one output; returns its artifact, not yet saved to the table.
 
-    Raises ``GeneratorError``: ``result_unusable`` for what is not what it claims to be,
-    ``internal`` (retryable) when the storage refuses.
+    Raises ``GeneratorError`` (``result_unusable``) for what is not what it claims to be, and
+    ``StorageRefused``. Nothing is left behind then, so that it may be tried again.
     """
     checked = _checked(output)
     folder = f"{task_id.hex[:6]}/{task_id}"
@@ -84,13 +96,21 @@ def discard(artifacts: Iterable[Artifact]) -> bool:
     return gone
 
 
+def probe() -> None:
+    """See whether a file of the size of a picture is taken. Raises ``StorageRefused``."""
+    name = _stored(f"probe/{uuid4().hex}", _PROBE)
+    with suppress(OSError):
+        storage().delete(name)
+
+
 def _stored(name: str, content: bytes) -> str:
     try:
         return storage().save(name, ContentFile(content))
     except OSError as error:
         logger.error("the storage refused %s: %s", name, error)
-        detail = "The result could not be stored."
-        raise GeneratorError(ErrorCode.INTERNAL, detail, retryable=True) from error
+        with suppress(OSError):
+            storage().delete(name)  # what a full disk took of it
+        raise StorageRefused from error
 
 
 def _deleted(key: str, task_id: UUID) -> bool:

@@ -279,7 +279,7 @@ def test_keys_of_a_wrong_type(plant: Plant) -> None:
 
 def _spoil(redis: Redis) -> int:
     """Make every key of slots what it must not be."""
-    found: list[Any] = list(redis.scan_iter("*{slots}*", 1_000)) + [b"rq:queue:default"]
+    found: list[Any] = [*redis.scan_iter("*{slots}*", 1_000), b"rq:queue:default"]
     for key in found:
         kind = redis.type(key)
         redis.delete(key)
@@ -288,6 +288,33 @@ def _spoil(redis: Redis) -> int:
         else:
             redis.set(key, "nonsense")
     return len(found)
+
+
+# --- storage --------------------------------------------------------------------------------
+
+
+def test_the_storage_of_results_refuses(plant: Plant) -> None:
+    """No attempt is wasted: what is done waits, and nothing else is started."""
+    callers = Callers(plant, "storage")
+    callers.send(1, 0.2)
+    callers.wait_until_ended(1)
+    results = plant.data / "results"
+    kept = results.rename(plant.data / "kept")
+    results.write_text("")
+    callers.send(6, 0.2)
+    eventually(lambda: len(_done(callers)) >= 2, why="there is something to store")
+    eventually(lambda: set(callers.waiting_for()) == {"storage"}, why="callers are told why")
+    begun = len(callers.lines())
+    time.sleep(2.5)  # the storage is looked at meanwhile, and found wanting
+    assert len(callers.lines()) == begun
+    results.unlink()
+    kept.rename(results)
+    callers.verdict()
+    assert outcomes(callers) == {"success": 7}
+
+
+def _done(callers: Callers) -> list[artists.Line]:
+    return [line for line in callers.lines() if line.what == "done"]
 
 
 # --- networks, web --------------------------------------------------------------------------

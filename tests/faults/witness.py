@@ -191,6 +191,12 @@ class Callers:
         """Wait until so many were seen to have ended."""
         eventually(lambda: self.ended() >= number, why=f"{number} tasks have ended")
 
+    def waiting_for(self) -> list[str | None]:
+        """Return why the tasks wait that are pending."""
+        with self._client() as client:
+            answer = client.get("/v1/tasks", params={"status": "pending"})
+            return [one["waiting_for"] for one in answer.raise_for_status().json()["items"]]
+
     def lines(self) -> list[artists.Line]:
         """Return what the generator wrote for these callers."""
         found = artists.read(self.plant.service.log)

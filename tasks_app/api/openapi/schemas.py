@@ -66,6 +66,7 @@ _WAITS: Final = {
     Wait.NO_WORKER: "no worker serves the generator at the moment",
     Wait.PAUSED: "staff has paused the generator",
     Wait.UPSTREAM: "waiting before another attempt",
+    Wait.STORAGE: "results cannot be stored at the moment, so nothing is started",
 }
 
 

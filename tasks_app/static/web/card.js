@@ -7,7 +7,7 @@ import { now, taskPage } from "./page.js";
 import { blank, develop, download, sheet, tombstone } from "./prints.js";
 import { advice, errorSentence, errorTitle, figures, isCanceled, isGone, isLive, promptOf, reason, stateIcon, stateWord } from "./words.js";
 
-const HELD = new Set(["paused", "no_worker", "upstream"]); // nothing moves until somebody acts
+const HELD = new Set(["paused", "no_worker", "upstream", "storage"]); // nothing moves until somebody acts
 
 export class ProgressBar {
   node = el("div", { class: "bar", role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100, "aria-label": gettext("Progress") }, el("div", {}));

@@ -41,6 +41,7 @@ export function reason(task) {
     no_worker: gettext("No worker is on duty. It keeps its place and starts as soon as one comes."),
     paused: gettext("This generator is paused. The task keeps its place."),
     upstream: gettext("The model service is busy. It is tried again shortly."),
+    storage: gettext("Results cannot be stored at the moment. It keeps its place and starts as soon as they can."),
   }[task.waiting_for] ?? gettext("Handed in; it starts in a moment.");
 }
 

@@ -1,0 +1,137 @@
+"""A storage that refuses: the result waits, nobody starts anything, nothing is made twice."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import FileSystemStorage
+from django.db import connection
+
+from tasks_app.core import cancellation, claim, execution, storing
+from tasks_app.core.claim import Claim
+from tasks_app.gates import figures, refusals
+from tasks_app.gates.connection import client, private_client
+from tasks_app.maintenance.figures import publish_all
+from tasks_app.models import Generator
+from tasks_app.results import store
+from tests import scenes
+from tests.processes import eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def results() -> Path:
+    """Return the folder of results."""
+    storage = store.storage()
+    assert isinstance(storage, FileSystemStorage)
+    folder = Path(storage.location)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def refusing(folder: Path) -> Iterator[None]:
+    """Let nothing be stored: where the folder was, there is a file."""
+    kept = folder.with_name("kept")
+    folder.rename(kept)
+    folder.write_text("")
+    try:
+        yield
+    finally:
+        folder.unlink()
+        kept.rename(folder)
+
+
+@pytest.fixture
+def run(alice: Any, sleeper: Generator, open_slots: None) -> Callable[[], tuple[Claim, Any]]:
+    """Return a function that claims a task and executes it in a thread."""
+
+    def start() -> tuple[Claim, threading.Thread]:
+        scenes.submit(alice, sleeper, "picture")
+        found = claim.claim_next("default", "test")
+        assert found is not None
+
+        def execute() -> None:
+            try:
+                execution.run(found, private_client(), lambda _: None)
+            finally:
+                connection.close()
+
+        thread = threading.Thread(target=execute)
+        thread.start()
+        return found, thread
+
+    return start
+
+
+def test_a_result_waits_for_the_storage_and_nobody_starts_meanwhile(
+    run: Callable[[], tuple[Claim, Any]], results: Path, sleeper: Generator
+) -> None:
+    assert storing.accepting()
+    with refusing(results):
+        found, thread = run()
+        eventually(refusals.known)
+        assert not storing.accepting()
+        publish_all()
+        told = figures.read(sleeper.pool)
+        assert told is not None and told.storage_refuses
+        assert scenes.state_of(found.task.pk) == "running"
+    thread.join(30)
+    assert scenes.history(found.task.pk) == ["submitted", "claimed", "succeeded"]
+    assert scenes.has_its_files(found.task.pk)
+    assert not refusals.known(), "whoever stores at last says so"
+
+
+def test_who_waits_for_the_storage_still_listens(
+    run: Callable[[], tuple[Claim, Any]], results: Path, alice: Any
+) -> None:
+    with refusing(results):
+        found, thread = run()
+        eventually(refusals.known)
+        cancellation.cancel(found.task.pk, alice.pk)
+        thread.join(30)
+        assert not thread.is_alive()
+    assert scenes.state_of(found.task.pk) == "failed/canceled"
+    assert scenes.slots_taken() == 0
+
+
+def test_patience_has_an_end(
+    run: Callable[[], tuple[Claim, Any]], results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storing, "_PATIENCE", 0.3)
+    with refusing(results):
+        found, thread = run()
+        thread.join(30)
+    assert scenes.history(found.task.pk) == ["submitted", "claimed", "requeued: internal"]
+
+
+def test_the_storage_proves_itself_before_anybody_starts(results: Path) -> None:
+    refusals.note()
+    with refusing(results):
+        assert not storing.accepting()
+        assert not storing.accepting(), "somebody has just looked"
+    assert refusals.known()
+    client().delete(*client().keys("*storage:looked"))
+    assert storing.accepting()
+    assert not refusals.known()
+    assert not list((results / "probe").iterdir()), "the probe is deleted"
+
+
+def test_what_a_full_disk_took_is_deleted(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+
+    def full(self: FileSystemStorage, name: str, content: Any) -> str:
+        path = Path(self.path(name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"half of it")
+        taken.append(name)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(FileSystemStorage, "_save", full)
+    with pytest.raises(store.StorageRefused):
+        store.probe()
+    assert [(results / name).exists() for name in taken] == [False]
