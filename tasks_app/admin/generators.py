@@ -76,6 +76,8 @@ class GeneratorForm(forms.ModelForm[Generator]):
             "timeout_seconds",
             "expected_seconds",
             "failure_budget",
+            "rate_per_minute",
+            "rate_burst",
             "fallback",
             "paused",
             "enabled",
@@ -123,10 +125,10 @@ class GeneratorAdmin(Base[Generator]):
     list_filter = ("adapter", "pool", "paused", "enabled")
     search_fields = ("name__startswith", "title__istartswith")
     actions = ("pause", "resume", "drain", "withdraw", "offer")
-    readonly_fields = ("slots", "waiting")
+    readonly_fields = ("slots", "waiting", "next_start")
     fieldsets = (
         (None, {"fields": (("name", "title"), "description", ("paused", "enabled"))}),
-        (_("Now"), {"fields": (("slots", "waiting"),)}),
+        (_("Now"), {"fields": (("slots", "waiting", "next_start"),)}),
         (_("How it works"), {"fields": (("adapter", "kind"), "settings")}),
         (
             _("Limits"),
@@ -134,6 +136,7 @@ class GeneratorAdmin(Base[Generator]):
                 "fields": (
                     ("pool", "max_running"),
                     ("timeout_seconds", "expected_seconds"),
+                    ("rate_per_minute", "rate_burst"),
                     ("failure_budget", "fallback"),
                 )
             },
@@ -159,6 +162,19 @@ class GeneratorAdmin(Base[Generator]):
         """Return how many tasks wait, and the longest for how long."""
         depth, oldest = now.waiting().get(generator.pk, (0, 0.0))
         return f"{depth} ({words.span(oldest)})" if depth else "0"
+
+    @display(_("upstream's rate"))
+    def next_start(self, generator: Generator) -> str:
+        """Return whether the upstream's rate allows a start now, and otherwise when."""
+        if not generator.rate_per_minute:
+            return str(_("no limit"))
+        waits = now.rate_waits()
+        if waits is None:
+            return "?"
+        wait = waits.get(generator.pk, 0.0)
+        if wait <= 0:
+            return str(_("allows a start now"))
+        return str(_("allows the next start in %(time)s") % {"time": words.span(wait)})
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Generators with history are withdrawn, not deleted; nor those of a plan's list.

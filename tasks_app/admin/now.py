@@ -47,6 +47,11 @@ def slots() -> dict[UUID, int]:
     return kept("slots", _slots)
 
 
+def rate_waits() -> dict[UUID, float] | None:
+    """Return the seconds until each used-up upstream allows a start; None: Redis is away."""
+    return kept("rates", _rate_waits)
+
+
 def waiting() -> dict[UUID, tuple[int, float]]:
     """Return how many tasks wait for each generator, and the seconds of the oldest."""
     return kept("waiting", _waiting)
@@ -59,6 +64,14 @@ def _slots() -> dict[UUID, int]:
         logger.warning("slots are unknown: %s", error)
         return {}
     return {pk: one.used for pk, one in each.items()}
+
+
+def _rate_waits() -> dict[UUID, float] | None:
+    try:
+        return observation.rate_waits(list(Generator.objects.all()))
+    except RedisError as error:
+        logger.warning("the rates of upstreams are unknown: %s", error)
+        return None
 
 
 def _waiting() -> dict[UUID, tuple[int, float]]:

@@ -128,6 +128,12 @@ def slots_in_use(generators: list[Generator]) -> tuple[Slots, dict[UUID, Slots]]
     )
 
 
+def rate_waits(generators: list[Generator]) -> dict[UUID, float]:
+    """Return the seconds until each used-up upstream allows a start. Raises ``RedisError``."""
+    rates = [slots.Rate(one.pk, one.rate_interval, one.rate_burst) for one in generators]
+    return slots.rate_waits(rates)
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerSign:
     """A worker and the seconds since its last sign of life."""

@@ -9,9 +9,12 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 
+from tasks_app.admin import now
 from tasks_app.core import offers, submission
+from tasks_app.core.claim import rate_of
 from tasks_app.core.errors import Unavailable
 from tasks_app.core.submission import Wish
+from tasks_app.gates import slots
 from tasks_app.models import Account, Generator, Plan
 from tests.conftest import make_generator
 
@@ -51,6 +54,11 @@ WRONG: dict[str, dict[str, Any]] = {
     "expected": {"expected_seconds": "1e308"},
     "running": {"max_running": "2000000000"},
     "budget": {"failure_budget": "2000000000"},
+    "no rate": {"rate_per_minute": "0"},
+    "rate": {"rate_per_minute": "inf"},
+    "rate that is none": {"rate_per_minute": "nan"},
+    "burst": {"rate_burst": "2000000000"},
+    "no burst": {"rate_burst": "0"},
 }
 
 
@@ -67,6 +75,7 @@ def form() -> dict[str, Any]:
         "timeout_seconds": "900",
         "expected_seconds": "10",
         "failure_budget": "3",
+        "rate_burst": "1",
         "enabled": "on",
     }
 
@@ -96,6 +105,15 @@ def test_a_sound_one_is_saved_and_nothing_is_an_empty_object(
     more = {"name": "two", "adapter": "sketch", "settings": ""}
     assert root.post(path, form | more).status_code == 302
     assert Generator.objects.get(name="two").settings == {}
+
+
+def test_the_page_tells_when_the_upstream_allows_the_next_start(root: Client) -> None:
+    generator = make_generator("upstream", rate_per_minute=0.5)
+    path = f"/admin/tasks_app/generator/{generator.pk}/change/"
+    assert "allows a start now" in root.get(path).content.decode()
+    slots.restore([], rates=[rate_of(generator)])
+    now.forget()
+    assert "allows the next start in 120 s" in root.get(path).content.decode()
 
 
 BROKEN: dict[str, dict[str, Any]] = {
@@ -146,6 +164,7 @@ def test_whatever_the_code_of_a_generator_raises(
         *(("timeout_seconds", number) for number in (1e300, float("inf"), float("nan"))),
         *(("expected_seconds", number) for number in (1e308, float("nan"))),
         *(("max_running", 100_001), ("failure_budget", 1_001)),
+        *(("rate_per_minute", 0.001), ("rate_per_minute", 60_001.0), ("rate_burst", 10_001)),
         *(("settings", document) for document in ([1], 5, "x")),
     ],
 )
