@@ -197,12 +197,12 @@ class AccountAdmin(Kept, Base[Account]):
             return str(_("own"))
         return str(_("default") if account.plan.is_default else _("group"))
 
-    @display(_("open tasks"))
+    @display(_("open now"))
     def open_tasks(self, account: Account) -> str:
         """Return open tasks, of how many."""
         return use.said(_used(account).open, accounts.limits_of(account).max_open)
 
-    @display(_("running tasks"))
+    @display(_("running now"))
     def running_tasks(self, account: Account) -> str:
         """Return running tasks, of how many."""
         return use.said(_used(account).running, accounts.limits_of(account).max_running)
@@ -229,7 +229,7 @@ class AccountAdmin(Kept, Base[Account]):
         left = rate.remaining + 1 if rate.allowed else 0
         return f"{left} / {limits.submit_burst}"
 
-    @display(_("weight"))
+    @display(_("weight that holds"))
     def share(self, account: Account) -> float:
         """Return the weight that holds."""
         return accounts.limits_of(account).weight
