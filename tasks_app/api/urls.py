@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 
-from tasks_app.api import files, offers, polling, problems, schema, tasks
+from tasks_app.api import callbacks, files, offers, polling, problems, schema, tasks
 
 
 @csrf_exempt
@@ -26,6 +26,17 @@ urlpatterns: list[URLPattern] = [
         "v1/artifacts/<uuid:artifact_id>/thumbnail",
         files.ThumbnailFile.as_view(),
         name="thumbnail",
+    ),
+    path("v1/callbacks", callbacks.Callbacks.as_view(), name="callbacks"),
+    path("v1/callbacks/redeliver", callbacks.RedeliverFailed.as_view(), name="redeliver-failed"),
+    path("v1/callbacks/test", callbacks.Test.as_view(), name="callback-test"),
+    path("v1/callbacks/settings", callbacks.Settings.as_view(), name="callback-settings"),
+    path("v1/callbacks/secret", callbacks.Secret.as_view(), name="callback-secret"),
+    path("v1/callbacks/<uuid:callback_id>", callbacks.OneCallback.as_view(), name="callback"),
+    path(
+        "v1/callbacks/<uuid:callback_id>/redeliver",
+        callbacks.Redeliver.as_view(),
+        name="redeliver",
     ),
     path("v1/generators", offers.Generators.as_view(), name="generators"),
     path("v1/account", offers.Account.as_view(), name="account"),

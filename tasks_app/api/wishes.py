@@ -9,10 +9,11 @@ from uuid import UUID
 import orjson
 
 from tasks_app.api.parsing import pointer
+from tasks_app.core.callbacks import Filter as CallbackFilter
 from tasks_app.core.errors import BadRequest, FieldError, Invalid, Problems
 from tasks_app.core.listing import MAX_WORDS, Filter, words
 from tasks_app.core.submission import Wish
-from tasks_app.lifecycle import ErrorCode, Priority, State
+from tasks_app.lifecycle import CallbackState, ErrorCode, Priority, State
 
 MAX_METADATA_BYTES: Final = 2048
 MAX_IDS: Final = 100
@@ -47,6 +48,7 @@ _QUERY: Final = frozenset(
         "limit",
     }
 )
+_CALLBACK_QUERY: Final = frozenset({"status", "task_id", "cursor", "limit"})
 _MOMENT: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
@@ -74,7 +76,7 @@ def wish(body: Any, header_key: str | None, request_id: str) -> Wish:
         metadata=_metadata(body, problems),
         idempotency_key=idempotency_key(body, header_key, problems),
         request_id=request_id,
-        callback_url=_callback_url(body, problems),
+        callback_url=_address(body, "callback_url", problems),
         callback_running=_flag(body, "callback_running", problems),
     )
     problems.raise_if_any()
@@ -153,6 +155,78 @@ def listing(parameters: Mapping[str, Sequence[str]]) -> list[UUID] | Filter:
     return read
 
 
+def callbacks(parameters: Mapping[str, Sequence[str]]) -> CallbackFilter:
+    """Read the query of a listing of callbacks."""
+    problems = Problems()
+    for name in sorted(set(parameters) - _CALLBACK_QUERY)[:20]:
+        problems.add(pointer(name), "Unknown parameter.", "unknown_field")
+    for name in sorted(_CALLBACK_QUERY & set(parameters)):
+        if len(parameters[name]) > 1:
+            problems.add(pointer(name), "Give it once.", "repeated")
+    query = {name: values[-1] for name, values in parameters.items()}
+    names = [name for name in query.get("status", "").split(",") if name]
+    if any(name not in list(CallbackState) for name in names):
+        said = ", ".join(CallbackState)
+        problems.add("/status", f"Give states among: {said}.", "not_a_choice")
+        names = []
+    task = query.get("task_id")
+    task_id = None if task is None else _uuid(task)
+    if task is not None and task_id is None:
+        problems.add("/task_id", "Give the id of a task.", "not_an_id")
+    read = CallbackFilter(
+        states=tuple(CallbackState(name) for name in names),
+        task_id=task_id,
+        before=_cursor(query.get("cursor"), problems),
+        limit=_limit(query.get("limit"), problems),
+    )
+    problems.raise_if_any()
+    return read
+
+
+def since(body: Any) -> datetime:
+    """Read the body that asks to deliver again what has failed since a time."""
+    problems = Problems()
+    body = _object(body, frozenset({"since"}), problems)
+    text = body.get("since")
+    found = None
+    if text is None:
+        problems.add("/since", "Required.", "required")
+    elif not isinstance(text, str):
+        problems.add("/since", "Give a string.", "wrong_type")
+    else:
+        found = _moment("since", {"since": text}, problems)
+    problems.raise_if_any()
+    assert found is not None
+    return found
+
+
+def test_address(body: Any) -> str:
+    """Read where a test shall go; "" is the default address."""
+    problems = Problems()
+    body = _object(body, frozenset({"url"}), problems)
+    url = _address(body, "url", problems)
+    problems.raise_if_any()
+    return url
+
+
+def callback_settings(body: Any) -> tuple[str, bool]:
+    """Read the default address ("": none), and whether it is told that tasks start."""
+    problems = Problems()
+    body = _object(body, frozenset({"url", "running"}), problems)
+    if "url" not in body:
+        problems.add("/url", "Required: an address, or null.", "required")
+    read = _address(body, "url", problems), _flag(body, "running", problems)
+    problems.raise_if_any()
+    return read
+
+
+def nothing(body: Any) -> None:
+    """Read a body that has nothing to say."""
+    problems = Problems()
+    _object(body, frozenset(), problems)
+    problems.raise_if_any()
+
+
 def download(text: str | None) -> bool:
     """Read whether a file shall be saved. Raises ``Invalid``."""
     if text not in (None, "0", "1"):
@@ -191,15 +265,15 @@ def _flag(body: Mapping[str, Any], name: str, problems: Problems) -> bool:
     return False
 
 
-def _callback_url(body: Mapping[str, Any], problems: Problems) -> str:
-    """Read where to tell; whether callbacks may go there is the core's to say."""
-    value = body.get("callback_url")
+def _address(body: Mapping[str, Any], name: str, problems: Problems) -> str:
+    """Read an address, "" for null; whether callbacks may go there is the core's to say."""
+    value = body.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
-        problems.add("/callback_url", "Give a string.", "wrong_type")
+        problems.add(pointer(name), "Give a string.", "wrong_type")
     elif not value:
-        problems.add("/callback_url", "Give an address, or null.", "too_short")
+        problems.add(pointer(name), "Give an address, or null.", "too_short")
     else:
         return value
     return ""

@@ -99,12 +99,24 @@ class Room:
 
 
 def write(
-    owner_id: int, task_id: UUID | None, event: CallbackEvent, url: str, body: bytes
+    owner_id: int,
+    task_id: UUID | None,
+    event: CallbackEvent,
+    url: str,
+    body: bytes,
+    *,
+    anyway: bool = False,
 ) -> Callback:
-    """Insert an event, within the caller's transaction. At a disabled address it ends at once."""
-    disabled = CallbackAddress.objects.filter(
-        owner_id=owner_id, url=url, disabled_at__isnull=False
-    ).exists()
+    """Insert an event, within the caller's transaction.
+
+    At a disabled address it ends at once, unless it is to be tried ``anyway``.
+    """
+    disabled = (
+        not anyway
+        and CallbackAddress.objects.filter(
+            owner_id=owner_id, url=url, disabled_at__isnull=False
+        ).exists()
+    )
     state = CallbackState.DISABLED if disabled else CallbackState.PENDING
     return Callback.objects.create(
         id=new_id(),
@@ -364,9 +376,8 @@ def any_due() -> bool:
 
 def purge(days: float, *, dry_run: bool = False) -> int:
     """Delete one batch of ended callbacks that are older than so many days, with their log."""
-    # The first 48 bits of an id are the milliseconds in which it was made: no index is needed.
-    before = database_milliseconds() - round(days * 86_400_000)
-    old = Callback.objects.filter(pk__lt=UUID(int=max(0, before) << 80))
+    before = database_now() - timedelta(days=days)
+    old = Callback.objects.filter(pk__lt=first_id_of(before))
     ended = old.exclude(state=CallbackState.PENDING.value)
     chosen: Sequence[UUID] = list(ended.order_by("pk").values_list("pk", flat=True)[:_BATCH])
     if chosen and not dry_run:
@@ -376,9 +387,15 @@ def purge(days: float, *, dry_run: bool = False) -> int:
     return len(chosen)
 
 
-def database_milliseconds() -> int:
-    """Return the database's time as ids have it."""
+def first_id_of(moment: datetime) -> UUID:
+    """Return the least id of that moment: ids begin with the milliseconds of their making."""
+    return UUID(int=max(0, int(moment.timestamp() * 1000)) << 80)
+
+
+def database_now() -> datetime:
+    """Return the database's time."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+        cursor.execute("SELECT clock_timestamp()")
         (found,) = cursor.fetchone()
-    return int(found)
+    assert isinstance(found, datetime)
+    return found

@@ -20,8 +20,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from tasks_app import conf
-from tasks_app.callbacks import targets
-from tasks_app.core import accounts, costs, effects, fairness, limits, params, quotas
+from tasks_app.core import accounts, callbacks, costs, effects, fairness, limits, params, quotas
 from tasks_app.core.accounts import Limits
 from tasks_app.core.clock import database_now
 from tasks_app.core.errors import FieldError, Invalid, LimitState, Refusal, Unavailable
@@ -85,7 +84,8 @@ def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
     generator = _offered(account, wish.generator)
     values = _validated(generator, wish, allowed)
     _check_plan(wish, values, allowed)
-    _check_callback(wish)
+    if wish.callback_url:
+        callbacks.check(wish.callback_url, "/callback_url")
     with transaction.atomic():
         outcome = _accept(user, wish, generator, values)
     if not outcome.reused:
@@ -206,15 +206,6 @@ def _check_plan(wish: Wish, values: Mapping[str, Any], allowed: Limits) -> None:
         )
     if found:
         raise Invalid(found)
-
-
-def _check_callback(wish: Wish) -> None:
-    if wish.callback_url:
-        try:
-            targets.read(wish.callback_url, conf.get().callback_allow)
-        except targets.Unacceptable as error:
-            code = "address_forbidden" if error.forbidden else "not_an_address"
-            raise Invalid([FieldError("/callback_url", error.sentence, code)]) from None
 
 
 def _validated(generator: Generator, wish: Wish, allowed: Limits) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import orjson
 from django.conf import settings
 
 from tasks_app import conf
-from tasks_app.api.openapi import offered, operations, pieces, schemas
+from tasks_app.api.openapi import callbacks, offered, operations, pieces, schemas
 from tasks_app.api.openapi.pieces import Node
 from tasks_app.core import offers
 
@@ -44,13 +44,13 @@ def build(generators: Sequence[dict[str, Any]]) -> Node:
         "servers": [{"url": conf.public_url()}],
         "tags": [{"name": name, "description": said} for name, said in operations.TAGS.items()],
         "security": [{"apiKey": []}],
-        "paths": operations.paths(),
+        "paths": operations.paths() | callbacks.paths(),
         "components": {
             "securitySchemes": _security(),
             "parameters": dict(pieces.PARAMETERS),
             "headers": dict(pieces.HEADERS),
             "responses": pieces.problem_answers(),
-            "schemas": schemas.fixed() | offered.components(generators),
+            "schemas": schemas.fixed() | callbacks.schemas() | offered.components(generators),
         },
     }
 

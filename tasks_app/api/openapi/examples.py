@@ -127,6 +127,40 @@ EVENTS: Final[dict[str, Any]] = {
         },
     ]
 }
+_TOLD: Final = "01a228be-9b1d-7d40-8f4e-27cf0b3dd1aa"
+CALLBACK_SUMMARY: Final[dict[str, Any]] = {
+    "callback_id": _TOLD,
+    "type": "task.success",
+    "task_id": ID,
+    "url": "https://shop.example/hook",
+    "status": "pending",
+    "attempts": 1,
+    "last_attempt": {
+        "at": "2026-11-29T19:18:20.412Z",
+        "outcome": "refused",
+        "http_status": 503,
+        "message": "The receiver answered, but not with 2xx.",
+    },
+    "created_at": "2026-11-29T19:18:20.209Z",
+    "next_attempt_at": "2026-11-29T19:18:21.734Z",
+    "ended_at": None,
+    "links": {
+        "self": f"/v1/callbacks/{_TOLD}",
+        "redeliver": f"/v1/callbacks/{_TOLD}/redeliver",
+    },
+}
+CALLBACK: Final[dict[str, Any]] = CALLBACK_SUMMARY | {
+    "payload": {"type": "task.success", "timestamp": "2026-11-29T19:18:20.209Z", "data": SUCCESS},
+    "log": [
+        {
+            "number": 1,
+            **CALLBACK_SUMMARY["last_attempt"],
+            "seconds": 0.031,
+            "answer": "upstream is restarting",
+        }
+    ],
+}
+CALLBACK_PAGE: Final[dict[str, Any]] = {"items": [CALLBACK_SUMMARY], "next_cursor": _TOLD}
 ACCOUNT: Final[dict[str, Any]] = {
     "user": "demo",
     "plan": "standard",

@@ -22,6 +22,7 @@ from tasks_app.results import store
 TAGS: Final[Mapping[str, str]] = {
     "Tasks": "Submit, poll, list, cancel, retry.",
     "Results": "The files of a task.",
+    "Callbacks": "Being told instead of asking: what was told, and where to.",
     "Offers": "What can be asked for, and within which limits.",
     "Service": "What describes the service and how it is.",
 }

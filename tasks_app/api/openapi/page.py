@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tasks_app.api.openapi.pieces import JSON, Node
 
-_METHODS: Final = ("get", "post", "delete")
+_METHODS: Final = ("get", "post", "put", "delete")
 _BOUNDS: Final = {
     "minimum": "≥ {}",
     "exclusiveMinimum": "> {}",

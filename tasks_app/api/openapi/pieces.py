@@ -64,6 +64,7 @@ def _id(name: str, what: str) -> Node:
 
 PARAMETERS: Final[Mapping[str, Node]] = {
     "TaskId": _id("task_id", "The task's id, in lower case."),
+    "CallbackId": _id("callback_id", "The callback's id, in lower case."),
     "ArtifactId": _id("artifact_id", "The artifact's id, in lower case."),
     "Token": _parameter(
         "token",
@@ -115,7 +116,7 @@ def _header(description: str, of: Node, *, required: bool = False) -> Node:
 _TEXT: Final[Node] = {"type": "string"}
 _SECONDS: Final[Node] = {"type": "integer", "minimum": 1}
 _WAIT: Final = "Seconds to wait before asking again."
-LIMITS: Final = ("submit", "open", "day", "month")
+LIMITS: Final = ("submit", "open", "day", "month", "callback_tests")
 _NAMES: Final = "|".join(LIMITS)
 
 

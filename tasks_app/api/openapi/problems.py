@@ -27,6 +27,7 @@ CODES: Final[Mapping[int, Mapping[str, str]]] = {
     },
     429: {
         "submit_rate": "Tasks are submitted too fast.",
+        "callback_tests": "Too many tests of callbacks within a minute.",
         "too_many_open_tasks": "Too many tasks are pending or running.",
         "day_limit": "The tasks of the day are used.",
         "month_limit": "The tasks of the month are used.",

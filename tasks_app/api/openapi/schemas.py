@@ -15,6 +15,7 @@ from tasks_app.api.openapi.pieces import (
 )
 from tasks_app.api.parsing import MAX_NUMBER
 from tasks_app.lifecycle import ERROR_SENTENCES, ErrorCode, EventKind, Priority, State, Wait
+from tasks_app.models.callbacks import MOST_URL
 from tasks_app.models.generators import NAME_PATTERN
 
 _ID: Final[Node] = {"type": "string", "format": "uuid", "pattern": UUID_PATTERN}
@@ -42,6 +43,12 @@ def number(kind: str, description: str, minimum: float | None = 0, **more: Any) 
     """Return the schema of a number."""
     bound = {} if minimum is None else {"minimum": minimum}
     return {"type": kind, "description": description, **bound, **more}
+
+
+def address(description: str) -> Node:
+    """Return the schema of where callbacks shall go, or null."""
+    bounds = {"minLength": 1, "maxLength": MOST_URL, "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"}
+    return nullable("string", description, **bounds)
 
 
 def moment(description: str) -> Node:
@@ -378,6 +385,12 @@ def submission(generator: Node, params: Node, required: list[str], description: 
                 "description": "Whether another generator may stand in.",
             },
             "metadata": schema("Metadata"),
+            "callback_url": address("Where to tell how it ended; null: the default address."),
+            "callback_running": {
+                "type": "boolean",
+                "default": False,
+                "description": "Whether `callback_url` is also told that the task starts.",
+            },
             "idempotency_key": schema("IdempotencyKey"),
         },
     }
