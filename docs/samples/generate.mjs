@@ -10,8 +10,16 @@ import { rename, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
 
-const URL_ = process.env.DARKROOM_URL.replace(/\/$/, "");
-const KEY = process.env.DARKROOM_API_KEY;
+/** Return what the environment must say. */
+function setting(name) {
+  const value = process.env[name];
+  if (value) return value;
+  console.error(`${name} is not set: see docs/polling.md for where it comes from.`);
+  return process.exit(1);
+}
+
+const URL_ = setting("DARKROOM_URL").replace(/\/$/, "");
+const KEY = setting("DARKROOM_API_KEY");
 const GENERATOR = process.env.GENERATOR ?? "sketch";
 const SECONDS = Number(process.env.SECONDS ?? 600);
 const TIMEOUT = 30;
@@ -141,7 +149,19 @@ async function cancel(path) {
   }
 }
 
-async function main([params, target]) {
+/** Return the parameters and the file to write, as the command line says. */
+function wish([text, target, ...more]) {
+  try {
+    if (target && !more.length) return [JSON.parse(text), target];
+  } catch {
+    // said below
+  }
+  console.error(`Give parameters as JSON and a file: '{"prompt": "a red boat"}' boat.png`);
+  return process.exit(1);
+}
+
+async function main(args) {
+  const [params, target] = wish(args);
   const deadline = new Deadline(SECONDS);
   // Keep the key where your own order is kept, before the first request: a program that was
   // killed sends the same request with the same key again, and gets the same task.
@@ -149,7 +169,7 @@ async function main([params, target]) {
   let path;
   let seconds;
   try {
-    [path, seconds] = await submit(deadline, { generator: GENERATOR, params: JSON.parse(params) }, key);
+    [path, seconds] = await submit(deadline, { generator: GENERATOR, params }, key);
     const task = await wait(deadline, path, seconds);
     if (task.status !== "success") throw new Failed(`${task.error.code}: ${task.error.message}`);
     if (task.result.artifacts.length === 0) throw new Failed("the result has been removed");

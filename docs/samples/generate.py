@@ -1,7 +1,7 @@
 """Generate one picture with Darkroom: submit, poll, download. Python 3.11, no dependencies.
 
     export DARKROOM_URL=http://127.0.0.1:8000 DARKROOM_API_KEY=dk_…
-    python generate.py '{"prompt": "a red boat at dawn"}' boat.png
+    python3 generate.py '{"prompt": "a red boat at dawn"}' boat.png
 
 Exit status: 0 the file is there; 1 it could not be made; 2 it was not ready in time.
 """
@@ -19,8 +19,17 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-URL = os.environ["DARKROOM_URL"].rstrip("/")
-KEY = os.environ["DARKROOM_API_KEY"]
+
+def setting(name):
+    """Return what the environment must say."""
+    value = os.environ.get(name)
+    if not value:
+        sys.exit(f"{name} is not set: see docs/polling.md for where it comes from.")
+    return value
+
+
+URL = setting("DARKROOM_URL").rstrip("/")
+KEY = setting("DARKROOM_API_KEY")
 GENERATOR = os.environ.get("GENERATOR", "sketch")
 SECONDS = float(os.environ.get("SECONDS", "600"))
 TIMEOUT = 30
@@ -160,8 +169,17 @@ def cancel(path):
         print("could not cancel the task", file=sys.stderr)
 
 
+def wish(arguments):
+    """Return the parameters and the file to write, as the command line says."""
+    try:
+        params, target = arguments
+        return json.loads(params), Path(target)
+    except ValueError:
+        sys.exit("""Give parameters as JSON and a file: '{"prompt": "a red boat"}' boat.png""")
+
+
 def main():
-    params, target = json.loads(sys.argv[1]), Path(sys.argv[2])
+    params, target = wish(sys.argv[1:])
     deadline = Deadline(SECONDS)
     # Keep the key where your own order is kept, before the first request: a program that was
     # killed sends the same request with the same key again, and gets the same task.

@@ -1,16 +1,12 @@
-"""The account: limits and their use, and the password."""
+"""The account: limits and their use."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm
-from django.contrib.auth.views import PasswordChangeView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse_lazy
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
@@ -58,19 +54,3 @@ def _reset(limit: Mapping[str, Any]) -> dict[str, Any]:
         left = datetime.fromisoformat(limit["resets_at"]) - datetime.now(UTC)
         found["seconds"] = max(1, round(left.total_seconds()))
     return found
-
-
-class ChangePassword(PasswordChangeView):
-    """Change the password: this session stays, all others end. API keys go on."""
-
-    template_name = "web/password.html"
-    success_url = reverse_lazy("web:account")
-
-    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
-        """Change it, and say so on the next page."""
-        answer = super().form_valid(form)
-        messages.success(
-            self.request,
-            gettext("Your password is changed. Everywhere else you are logged out now."),
-        )
-        return answer

@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from tasks_app.web import throttle
@@ -19,16 +19,13 @@ class CountedForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Count the try, then judge it."""
-        who = self.cleaned_data.get("username") or "", self._address()
+        who = self.cleaned_data.get("username") or "", address_of(self.request)
         self.wait = throttle.count(*who)
         if self.wait:
             raise ValidationError("", code="too_many_tries")
         cleaned = super().clean()
         throttle.clear(*who)
         return cleaned
-
-    def _address(self) -> str:
-        return str(self.request.META.get("REMOTE_ADDR", "")) if self.request else ""
 
 
 class Login(LoginView):
@@ -41,9 +38,17 @@ class Login(LoginView):
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """Say that it was wrong, or that there were too many tries."""
         wait = form.wait if isinstance(form, CountedForm) else 0
-        if not wait:
-            return super().form_invalid(form)
-        minutes = -(-wait // 60)
-        response = render(self.request, "web/throttled.html", {"minutes": minutes}, status=429)
-        response["Retry-After"] = str(wait)
-        return response
+        return too_many(self.request, wait) if wait else super().form_invalid(form)
+
+
+def address_of(request: HttpRequest | None) -> str:
+    """Return where a try comes from."""
+    return str(request.META.get("REMOTE_ADDR", "")) if request else ""
+
+
+def too_many(request: HttpRequest, wait: int) -> HttpResponse:
+    """Return the page that says so; ``wait`` is in seconds."""
+    minutes = -(-wait // 60)
+    response = render(request, "web/throttled.html", {"minutes": minutes}, status=429)
+    response["Retry-After"] = str(wait)
+    return response

@@ -4,7 +4,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 from django.views.i18n import set_language
 
-from tasks_app.web import account, gallery, keys, login, views
+from tasks_app.web import account, gallery, keys, login, password, views
 
 app_name = "web"
 
@@ -16,7 +16,7 @@ urlpatterns: list[URLPattern] = [
     path("keys", keys.keys, name="keys"),
     path("keys/<uuid:key_id>/revoke", keys.revoke, name="revoke"),
     path("account", account.account, name="account"),
-    path("account/password", account.ChangePassword.as_view(), name="password"),
+    path("account/password", password.ChangePassword.as_view(), name="password"),
     path("login", login.Login.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("language", set_language, name="language"),

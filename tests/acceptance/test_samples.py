@@ -309,3 +309,36 @@ def test_a_failed_task_says_why(world: World, language: str) -> None:
     world.service.ticker()
     said = ended(world.start(language, GENERATOR="broken"), 1)
     assert "result_unusable" in said
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("missing", "arguments", "said"),
+    [
+        ("DARKROOM_URL", ["{}", "x.png"], "DARKROOM_URL is not set"),
+        ("DARKROOM_API_KEY", ["{}", "x.png"], "DARKROOM_API_KEY is not set"),
+        ("", [], "Give parameters as JSON and a file"),
+        ("", ["a red boat", "x.png"], "Give parameters as JSON and a file"),
+        ("", ["{}", "x.png", "y.png"], "Give parameters as JSON and a file"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_sentence(
+    language: str, missing: str, arguments: list[str], said: str
+) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "DARKROOM_URL": "http://127.0.0.1:1",
+        "DARKROOM_API_KEY": "dk_x",
+    }
+    environment.pop(missing, None)
+    done = subprocess.run(
+        [*command(language), *arguments],
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1

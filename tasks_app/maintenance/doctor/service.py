@@ -1,8 +1,10 @@
 """What runs: workers, tickers, cron, and what waits or hangs without them."""
 
+import fcntl
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.conf import settings
 from django.db.models import Count, Min, Q
 
 from tasks_app import conf
@@ -54,13 +56,27 @@ def ticker_lives() -> Finding:
 
 
 def cron_sweeps() -> Finding:
-    """Cron leaves a sign with each pass."""
+    """Cron leaves a sign with each pass. Under `manage.py up` nobody needs one."""
+    if _under_up():
+        return ok("`manage.py up` keeps a ticker going, which sweeps: cron is not needed for it.")
     return _lately(
         signs.SWEEP,
         _SWEEP_LATE,
         "`sweep_tasks` by cron",
         "Install deploy/cron/darkroom, and look into its log; it repairs when no ticker does.",
     )
+
+
+def _under_up() -> bool:
+    """Whether `manage.py up` runs on this data: its lock is held as long as it lives."""
+    try:
+        with (settings.DATA / "up.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass  # nobody has ever started it here
+    return False
 
 
 def _lately(chore: str, late: timedelta, name: str, cure: str) -> Finding:

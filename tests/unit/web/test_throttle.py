@@ -118,3 +118,31 @@ def test_without_a_proxy_nobody_chooses_an_address(client: Client, alice: Any) -
     for number in range(throttle.TRIES):
         attempt(client, headers={"X-Real-IP": f"192.0.2.{number}", "X-Forwarded-For": "192.0.2.9"})
     assert attempt(client, headers={"X-Real-IP": "192.0.2.99"}).status_code == 429
+
+
+def change(browser: Client, old: str, new: str = "develop in the dark 7") -> Any:
+    form = {"old_password": old, "new_password1": new, "new_password2": new}
+    return browser.post("/account/password", form)
+
+
+def test_the_present_password_is_not_guessed_in_an_open_session(
+    visitor: Client, alice: Any
+) -> None:
+    found = [change(visitor, "wrong").status_code for _ in range(throttle.TRIES)]
+    assert found == [200] * throttle.TRIES
+    refused = change(visitor, "alice-password")
+    assert refused.status_code == 429
+    assert 0 < int(refused["Retry-After"]) <= throttle.WINDOW
+    assert 'href="/account"' in refused.content.decode()
+    alice.refresh_from_db()
+    assert alice.check_password("alice-password")
+    assert attempt(Client(), "alice-password").status_code == 429  # the door counts the same tries
+
+
+def test_knowing_the_present_password_clears_the_count(client: Client, alice: Any) -> None:
+    attempt(client, "alice-password")
+    for _ in range(throttle.TRIES - 1):
+        change(client, "wrong")
+    assert change(client, "alice-password", "12345678").status_code == 200  # the new one is no good
+    assert change(client, "wrong").status_code == 200
+    assert change(client, "alice-password").status_code == 302
