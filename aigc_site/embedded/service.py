@@ -120,7 +120,8 @@ def _make_data(data: Path) -> None:
         probe = data / f".writable-{os.getpid()}"
         probe.touch()
         probe.unlink()
-        (data / "logs").mkdir(mode=0o700, exist_ok=True)
+        for name in ("logs", "results"):
+            (data / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise EmbeddedError(
             f"The folder {data} cannot be written ({error.strerror}): "

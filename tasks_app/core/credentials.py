@@ -4,6 +4,11 @@ A key is ``dk_<prefix>_<secret>`` with 256 random bits; the table holds its SHA-
 enough for a secret that cannot be guessed. Who a key belongs to is kept in Redis for 30 s and
 in each process for 3 s; revoking a key (or deactivating its user) drops it from Redis, so it
 acts everywhere within 3 s. Without Redis, each process asks the table every 3 s.
+
+Guessing is not slowed down: 256 bits are out of reach at any rate, and counting would let whoever
+guesses lock others out. What does not look like a key is refused unseen. An unknown key is
+remembered in the process for those 3 s, in a place of its own, so that guesses push no known key
+out, and leaves nothing in Redis; each costs a look-up by a unique index and nothing else.
 """
 
 import hashlib
@@ -39,6 +44,7 @@ _PROCESS_SECONDS: Final = 3.0
 _USE_SECONDS: Final = 60.0
 _NOBODY: Final = 0
 _MAX_KEPT: Final = 10_000
+_FORM: Final = re.compile(r"dk_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 def create(user: AbstractBaseUser, name: str) -> tuple[ApiKey, str]:
@@ -67,17 +73,13 @@ def digest(text: str) -> str:
 
 def owner_of(text: str) -> int | None:
     """Return the id of the active user whose valid key this is, or None."""
-    if not text.startswith(PREFIX) or len(text) > 128:
+    if not _FORM.fullmatch(text):
         return None
     mark = digest(text)
     now = time.monotonic()
-    held = _kept.get(mark)
+    held = _kept.get(mark) or _nobodys.get(mark)
     if held is None or now - held[0] > _PROCESS_SECONDS:
-        held = (now, _from_redis(mark))
-        with _lock:
-            if len(_kept) >= _MAX_KEPT:
-                _kept.clear()
-            _kept[mark] = held
+        held = _keep(mark, (now, _from_redis(mark)))
     user_id = held[1]
     if user_id == _NOBODY:
         return None
@@ -114,12 +116,25 @@ def connect() -> None:
 def clear_caches() -> None:
     """Forget what this process knows (tests)."""
     _kept.clear()
+    _nobodys.clear()
     _used.clear()
 
 
 _kept: dict[str, tuple[float, int]] = {}
+_nobodys: dict[str, tuple[float, int]] = {}
 _used: dict[str, float] = {}
 _lock = Lock()
+
+
+def _keep(mark: str, found: tuple[float, int]) -> tuple[float, int]:
+    """Remember whose a key is, or that it is nobody's: each for itself, up to so many."""
+    place, other = (_nobodys, _kept) if found[1] == _NOBODY else (_kept, _nobodys)
+    with _lock:
+        other.pop(mark, None)
+        if len(place) >= _MAX_KEPT:
+            place.clear()
+        place[mark] = found
+    return found
 
 
 def _from_redis(mark: str) -> int:
@@ -159,6 +174,7 @@ def _forget(marks: list[str], *, revoked: bool) -> None:
     """Drop what is cached of keys, or put "nobody" in its place."""
     for mark in marks:
         _kept.pop(mark, None)
+        _nobodys.pop(mark, None)
     try:
         with client().pipeline() as pipe:
             for mark in marks:

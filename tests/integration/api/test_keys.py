@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tasks_app.core import credentials
+from tasks_app.gates import keys
 from tasks_app.gates.connection import client
 from tasks_app.models import ApiKey, Generator, Task
 from tests.integration.api.caller import Caller, problem
@@ -219,3 +222,37 @@ def test_keys_never_reach_logs_answers_or_the_table(
         assert secret.encode() not in answer.content + str(answer.headers).encode()
     (row,) = ApiKey.objects.values()
     assert secret not in str(row) and key not in str(row)
+
+
+def told(key: str) -> int:
+    caller = Caller()
+    caller.headers = {"Authorization": f"Bearer {key}"}
+    return int(caller.get("/v1/tasks").status_code)
+
+
+@pytest.mark.parametrize("text", ["dk_", "dk_x_y", "DK_01234567_" + "a" * 43, "dk_" + "a" * 52])
+def test_what_does_not_look_like_a_key_is_looked_up_nowhere(db: None, text: str) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        assert told(text) == 401
+    assert len(asked) == 0
+    assert client().keys(keys.credential("*")) == []
+
+
+def test_an_unknown_key_is_looked_up_once(db: None) -> None:
+    unknown = f"dk_01234567_{'a' * 43}"
+    with CaptureQueriesContext(connection) as asked:
+        assert [told(unknown) for _ in range(3)] == [401] * 3
+    assert len(asked) == 1
+    assert client().keys(keys.credential("*")) == []
+
+
+def test_guesses_push_no_known_key_out(
+    alice: Any, key_of: Callable[[Any], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "_MAX_KEPT", 4)
+    known = key_of(alice)
+    assert told(known) == 200
+    for number in range(10):
+        assert told(f"dk_01234567_{number}{'a' * 42}") == 401
+    assert len(credentials._nobodys) <= 4
+    assert list(credentials._kept) == [credentials.digest(known)]
