@@ -24,10 +24,16 @@ STAFF_FORM: Final = 1024 * 1024
 """The most in a form of the staff's pages, where the settings of generators are written."""
 
 
+WEBHOOK: Final = 24 * 1024 * 1024
+"""The most that an upstream may tell: some send the pictures themselves, in base64."""
+
+
 def most(path: str) -> int:
     """Return how many bytes a body for this address may have."""
     if path.startswith("/v1/"):
         return settings.DATA_UPLOAD_MAX_MEMORY_SIZE or 0
+    if path.startswith("/webhooks/"):
+        return WEBHOOK
     return STAFF_FORM if path.startswith("/admin/") else FORM
 
 

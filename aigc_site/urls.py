@@ -11,6 +11,7 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("metrics", metrics.scrape),
     path("", include("tasks_app.api.urls")),
+    path("", include("tasks_app.webhooks.urls")),
     path("admin/login/", entrance.login),
     path("admin/", admin.site.urls),
     path("", include("tasks_app.web.urls")),

@@ -70,6 +70,7 @@ _RULES: Final = (
         rf"\1\2{HIDDEN}",
     ),
     (re.compile(r"(/files/)[\w:.~-]{16,}"), rf"\1{HIDDEN}"),
+    (re.compile(r"(/webhooks/[^/\s]+/)[\w-]{16,}"), rf"\1{HIDDEN}"),
 )
 
 

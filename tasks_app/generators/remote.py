@@ -20,12 +20,16 @@ from tasks_app.generators.upstream import Upstream, judge
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What was submitted: its id upstream and the key, parameters and settings it was sent with."""
+    """What was submitted: its id upstream and the key, parameters and settings it was sent with.
+
+    ``age``: seconds since its submission began.
+    """
 
     upstream_id: str
     key: str
     params: Mapping[str, Any]
     settings: Mapping[str, Any]
+    age: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,11 @@ class Flight:
     begun: float = field(default_factory=time.monotonic)
     task: "asyncio.Task[None] | None" = None
 
+    @property
+    def key(self) -> tuple[UUID, Kind]:
+        """What there is one flight of: an attempt may be asked about while it is submitted."""
+        return self.attempt.pk, self.kind
+
 
 class Engine:
     """Runs flights, up to ``conf.remote_calls`` of them."""
@@ -73,7 +78,7 @@ class Engine:
         self.clients: Clients
         self.fetcher: Fetcher
         self.downloads: asyncio.Semaphore
-        self._flights: dict[UUID, Flight] = {}
+        self._flights: dict[tuple[UUID, Kind], Flight] = {}
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._database = ThreadPoolExecutor(_DATABASE_THREADS, "remote-database")
@@ -111,9 +116,9 @@ class Engine:
     def launch(self, flight: Flight, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Begin a flight; returns at once. What its work raises is logged."""
         with self._lock:
-            if flight.attempt.pk in self._flights:
+            if flight.key in self._flights:
                 return
-            self._flights[flight.attempt.pk] = flight
+            self._flights[flight.key] = flight
         self._loop.call_soon_threadsafe(self._begin, flight, work)
 
     def drained(self, seconds: float) -> bool:
@@ -198,7 +203,7 @@ class Engine:
             logger.exception("%s of %s failed", flight.kind, flight.attempt)
         finally:
             with self._changed:
-                self._flights.pop(flight.attempt.pk, None)
+                self._flights.pop(flight.key, None)
                 self._changed.notify_all()
 
     async def _care(self) -> None:

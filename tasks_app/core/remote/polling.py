@@ -14,19 +14,15 @@ import logging
 import time
 from typing import Final
 
-from redis.exceptions import RedisError
-
 from tasks_app import conf, metrics
 from tasks_app.core import outcomes
 from tasks_app.core.clock import database_now
-from tasks_app.core.remote import finishing, records, schedule, setups
+from tasks_app.core.remote import finishing, progress, records, schedule, setups
 from tasks_app.core.remote.engine import Engine, Flight, Kind
 from tasks_app.core.remote.lines import Line
-from tasks_app.gates import keys
-from tasks_app.gates.connection import client
 from tasks_app.generators.errors import Busy, CannotTell, GeneratorError
 from tasks_app.generators.registry import UnknownAdapter
-from tasks_app.generators.remote import Pace, RemoteAdapter, Submitted, UpstreamAnswer, pace_of
+from tasks_app.generators.remote import Job, Pace, RemoteAdapter, Submitted, UpstreamAnswer, pace_of
 from tasks_app.lifecycle import ErrorCode
 from tasks_app.models import Attempt, Setup, Webhook
 
@@ -37,7 +33,6 @@ _BATCH: Final = 100
 _SHARE: Final = 0.5
 """The part of all room that questions about one generator may take: a slow one delays no other."""
 _STOPPING_PAUSE: Final = 1.0
-_PROGRESS_SECONDS: Final = 120
 
 
 def round_of(pool: str, engine: Engine) -> int:
@@ -45,22 +40,22 @@ def round_of(pool: str, engine: Engine) -> int:
 
     Goes on while there is more and room for it, for at most ``ROUND_SECONDS``.
     """
-    taken, give_up = 0, time.monotonic() + ROUND_SECONDS
+    number, give_up = 0, time.monotonic() + ROUND_SECONDS
     while time.monotonic() < give_up:
         if not engine.wait_for_room(give_up - time.monotonic()):
             break
         found = records.take(pool, min(_BATCH, engine.room), engine.crowded(_SHARE))
-        for attempt, late in found:
-            metrics.observe(metrics.POLL_LATENESS, max(0.0, late), pool)
-            _launch(engine, attempt)
-        taken += len(found)
+        for taken in found:
+            metrics.observe(metrics.POLL_LATENESS, max(0.0, taken.late), pool)
+            _launch(engine, taken)
+        number += len(found)
         if len(found) == 0:
             break
-    return taken
+    return number
 
 
-def _launch(engine: Engine, attempt: Attempt) -> None:
-    task = attempt.task
+def _launch(engine: Engine, taken: records.Taken) -> None:
+    attempt, task = taken.attempt, taken.attempt.task
     flight = Flight(
         attempt,
         Kind.QUESTION,
@@ -72,14 +67,14 @@ def _launch(engine: Engine, attempt: Attempt) -> None:
             "generator": attempt.generator_name,
         },
     )
-    engine.launch(flight, lambda: _Question(engine, attempt).run())
+    engine.launch(flight, lambda: _Question(engine, taken).run())
 
 
 class _Question:
     """One taken attempt, from the question to what follows."""
 
-    def __init__(self, engine: Engine, attempt: Attempt) -> None:
-        self._engine, self._attempt = engine, attempt
+    def __init__(self, engine: Engine, taken: records.Taken) -> None:
+        self._engine, self._attempt, self._age = engine, taken.attempt, taken.age
 
     async def run(self) -> None:
         """Ask, and apply the answer."""
@@ -116,8 +111,7 @@ class _Question:
             detail = "The model service was asked too often without an end."
             await self._over(GeneratorError(ErrorCode.UPSTREAM_ERROR, detail))
         else:
-            job = setups.job_of(attempt, self._setup)
-            await self._apply(await self._adapter.poll(self._line, job))
+            await self._apply(await self._adapter.poll(self._line, self._job))
 
     async def _apply(self, answer: UpstreamAnswer) -> None:
         if not answer.finished:
@@ -137,7 +131,7 @@ class _Question:
 
     async def _cancel(self) -> None:
         """Tell the upstream to stop; one that does not answer is told again."""
-        await self._adapter.cancel(self._line, setups.job_of(self._attempt, self._setup))
+        await self._adapter.cancel(self._line, self._job)
         await self._engine.in_database(records.cancel_sent, self._attempt)
         await self._later(_STOPPING_PAUSE)
 
@@ -148,7 +142,7 @@ class _Question:
             await self._later(_STOPPING_PAUSE)
             return
         try:
-            found = await self._adapter.find(self._line, setups.job_of(attempt, self._setup))
+            found = await self._adapter.find(self._line, self._job)
         except CannotTell:
             await self._over(GeneratorError(ErrorCode.OUTCOME_UNKNOWN))
             return
@@ -184,18 +178,22 @@ class _Question:
         await self._engine.durably(end)
 
     async def _later(
-        self, delay: float, progress: float | None = None, *, answered: bool = True
+        self, delay: float, reached: float | None = None, *, answered: bool = True
     ) -> None:
         def write() -> None:
-            reached = records.ask_later(self._attempt, delay, progress=progress, answered=answered)
-            if reached and progress is not None:
-                _tell_progress(self._attempt, reached)
+            so_far = records.ask_later(self._attempt, delay, progress=reached, answered=answered)
+            if so_far and reached is not None:
+                progress.tell(self._attempt, so_far)
 
         await self._engine.in_database(write)
 
     def _pause(self, hint: float | None) -> float:
         rare = bool(self._setup.settings.get("webhooks", False))
         return schedule.after(self._pace, self._attempt.polls, hint, rare=rare)
+
+    @property
+    def _job(self) -> Job:
+        return setups.job_of(self._attempt, self._setup, self._age)
 
     @property
     def _pace(self) -> Pace:
@@ -222,12 +220,3 @@ def _being_submitted(attempt: Attempt) -> bool:
     """Whether a process that lives is about to learn the id."""
     beaten = Attempt.objects.values_list("heartbeat_at", flat=True).get(pk=attempt.pk)
     return (database_now() - beaten).total_seconds() < conf.get().lease
-
-
-def _tell_progress(attempt: Attempt, reached: float) -> None:
-    percent = int(reached * 100)
-    try:
-        value = f"{attempt.number}:{percent}"
-        client().set(keys.progress(attempt.task_id), value, ex=_PROGRESS_SECONDS)
-    except RedisError as error:
-        logger.debug("no progress without Redis: %s", error)

@@ -75,12 +75,22 @@ FROM (
     FOR UPDATE OF attempt SKIP LOCKED
 ) AS due
 WHERE taken.id = due.id
-RETURNING taken.id, extract(epoch FROM clock_timestamp() - due.next_poll_at)
+RETURNING taken.id, extract(epoch FROM clock_timestamp() - due.next_poll_at),
+    COALESCE(extract(epoch FROM clock_timestamp() - taken.submit_started_at), 0)
 """
 
 
-def take(pool: str, most: int, without: Sequence[UUID] = ()) -> list[tuple[Attempt, float]]:
-    """Take due attempts of a pool for the length of a lease; with the seconds they are late."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An attempt that is to be asked about, the seconds it is late and since its submission."""
+
+    attempt: Attempt
+    late: float
+    age: float
+
+
+def take(pool: str, most: int, without: Sequence[UUID] = ()) -> list[Taken]:
+    """Take due attempts of a pool for the length of a lease."""
     values: dict[str, Any] = {
         "lease": conf.get().lease,
         "pool": pool,
@@ -89,11 +99,11 @@ def take(pool: str, most: int, without: Sequence[UUID] = ()) -> list[tuple[Attem
     }
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, values)
-        late = {pk: float(seconds) for pk, seconds in cursor.fetchall()}
-    if not late:
+        times = {pk: (float(late), float(age)) for pk, late, age in cursor.fetchall()}
+    if not times:
         return []
-    found = Attempt.objects.select_related("task__generator", "setup").filter(pk__in=late)
-    return [(attempt, late[attempt.pk]) for attempt in found]
+    found = Attempt.objects.select_related("task__generator", "setup").filter(pk__in=times)
+    return [Taken(attempt, *times[attempt.pk]) for attempt in found]
 
 
 _DUE_POOLS = """

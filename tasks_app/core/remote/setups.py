@@ -35,9 +35,9 @@ def adapter_of(setup: Setup) -> RemoteAdapter:
     return _adapter(setup.adapter)
 
 
-def job_of(attempt: Attempt, setup: Setup) -> Job:
+def job_of(attempt: Attempt, setup: Setup, age: float) -> Job:
     """Return an attempt as its adapter knows it; ``attempt.task`` should be loaded."""
-    return Job(attempt.upstream_id, str(attempt.pk), attempt.task.params, setup.settings)
+    return Job(attempt.upstream_id, str(attempt.pk), attempt.task.params, setup.settings, age)
 
 
 def line_of(clients: Clients, setup: Setup, generator: str, **more: float) -> Line:

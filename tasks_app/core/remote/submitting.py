@@ -201,7 +201,8 @@ async def _refused(engine: Engine, submission: _Submission, busy: Busy) -> None:
 
 async def _unknown(engine: Engine, submission: _Submission, error: NoAnswer) -> None:
     attempt = submission.attempt
-    if submission.adapter.finds:
+    if submission.adapter.finds or submission.setup.settings.get("webhooks", False):
+        # Whoever asks upstreams asks there, or waits for a webhook with the id, for a lease.
         logger.warning("a submission was not answered; looking for it: %s", error.detail)
         await engine.durably(records.look_again, attempt, LOOK_SECONDS)
     elif submission.setup.settings.get("free_to_repeat", False):
