@@ -60,7 +60,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="darkroom-bench-") as folder:
         Path(folder).chmod(0o711)
-        running = _start(Path(folder))
+        running = start(Path(folder))
         try:
             _compare(options.tasks, options.rounds)
         finally:
@@ -68,7 +68,8 @@ def main() -> None:
                 server.stop()
 
 
-def _start(folder: Path) -> list[servers.Running]:
+def start(folder: Path) -> list[servers.Running]:
+    """Start both servers below the folder, set Django up on them and make the tables."""
     database = servers.start_postgres(folder / "postgres", postgres.UNSAFE_BUT_FAST)
     redis = servers.start_valkey(folder / "valkey", valkey.IN_MEMORY)
     os.environ.update(
@@ -89,20 +90,20 @@ def _start(folder: Path) -> list[servers.Running]:
 
 
 def _compare(tasks: int, rounds: int) -> None:
-    scene = _Scene()
+    scene = Scene()
     scene.fill(FEW, first=1)
-    few = {name: _times(action, rounds) for name, action in scene.actions.items()}
+    few = {name: times(action, rounds) for name, action in scene.actions.items()}
     begun = time.perf_counter()
     scene.fill(tasks, first=FEW + 1)
     print(f"filled {tasks:,} tasks in {time.perf_counter() - begun:.0f} s")
     print(f"{'':28}{'few: best, median':>24}{'many: best, median':>24}{'ratio':>8}")
     for name, action in scene.actions.items():
-        many = _times(action, rounds)
+        many = times(action, rounds)
         columns = "".join(f"{best:11.2f} {median:9.2f} ms" for best, median in (few[name], many))
         print(f"{name:28}{columns}{many[0] / few[name][0]:8.2f}")
 
 
-def _times(action: Action, rounds: int) -> tuple[float, float]:
+def times(action: Action, rounds: int) -> tuple[float, float]:
     """Return the best and the median of so many calls in ms, after a few that do not count."""
     for _ in range(3):
         action()
@@ -114,7 +115,7 @@ def _times(action: Action, rounds: int) -> tuple[float, float]:
     return 1000 * min(taken), 1000 * statistics.median(taken)
 
 
-class _Scene:
+class Scene:
     """Two users, a generator, a few finished tasks, and what is measured."""
 
     def __init__(self) -> None:
