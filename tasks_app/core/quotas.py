@@ -75,13 +75,22 @@ def counted_of(owner_ids: Iterable[int], now: datetime) -> dict[int, Counted]:
 _COUNT = """
 INSERT INTO tasks_app_dayuse AS use (owner_id, day, number) VALUES (%s, %s, 1)
 ON CONFLICT (owner_id, day) DO UPDATE SET number = use.number + 1
+RETURNING xmax = 0
 """
+_KEPT: Final = timedelta(days=62)
 
 
 def count(owner_id: int, now: datetime) -> None:
-    """Count a task that is being submitted: the last thing of its transaction."""
+    """Count a task that is being submitted: the last thing of its transaction.
+
+    The first one of a day clears away what is older than two months.
+    """
+    today = day_of(now)
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT, [owner_id, day_of(now)])
+        cursor.execute(_COUNT, [owner_id, today])
+        (first,) = cursor.fetchone()
+    if first:
+        DayUse.objects.filter(owner_id=owner_id, day__lt=today - _KEPT).delete()
 
 
 def undelivered(source: State, target: State, code: str, data: Mapping[str, Any]) -> bool:

@@ -8,7 +8,16 @@ from typing import Final
 
 from django.db import connections
 
-from tasks_app.maintenance.doctor import address, database, files, offers, overdue, redis, service
+from tasks_app.maintenance.doctor import (
+    address,
+    counts,
+    database,
+    files,
+    offers,
+    overdue,
+    redis,
+    service,
+)
 from tasks_app.maintenance.doctor.finding import Finding, Level, one_line, problem
 
 SECONDS: Final = 15.0
@@ -49,6 +58,7 @@ CHECKS: Final = (
     Check("cron", service.cron_sweeps, _TABLES),
     Check("stuck work", service.nothing_is_stuck, _TABLES),
     Check("housekeeping", overdue.nothing_is_overdue, _TABLES),
+    Check("counts", counts.counts_are_right, _TABLES),
     Check("public url", address.public_url),
     Check("internal files", address.files_are_internal, _TABLES),
 )
