@@ -1,10 +1,11 @@
 """A day of a busy service, played through the real submission, claim and figures.
 
 One user submits a batch of 5 000 tasks in the morning; 50 light users and 5 VIPs (weight 4) come
-by all day; somebody asks for low priority, somebody may run only one task at a time, and one
-generator is paused for hours. Five slots, a minute per task: the batch alone would take 17 hours.
-Time is passed in; database and Redis are real. The same arrivals are played in order of
-submission and by strict priority (pure functions, the same limits), for comparison.
+by all day, and at noon all of them at once; somebody asks for low priority, somebody may run only
+one task at a time, and one generator is paused for hours. Five slots, a minute per task: the batch
+alone would take 17 hours. Time is passed in; database and Redis are real. The same arrivals are
+played in order of submission and by strict priority (pure functions, the same limits), for
+comparison.
 
 Prints how long each group waited, and what was foretold of that against what came true; --plot
 writes the picture of the documentation.
@@ -35,12 +36,19 @@ FIGURES_EVERY: Final = 240.0
 """Seconds of the day between two looks into the future."""
 PAUSED: Final = (0.1, 0.3)
 """When the generator is paused, as parts of the day."""
-GROUPS: Final = ("light", "vip", "low", "batch", "capped", "paused")
+RUSH: Final = 6
+"""Tasks of each light user and VIP within two minutes."""
+GROUPS: Final = (
+    *("light", "vip", "light, rush", "vip, rush"),
+    *("low", "batch", "capped", "paused"),
+)
 WORDS: Final = {
     "light": "50 light users",
     "vip": "5 VIPs, weight 4",
+    "light, rush": "the same at noon",
+    "vip, rush": "VIPs at noon",
     "low": "low priority",
-    "batch": "batch of 5 000",
+    "batch": "the batch",
     "capped": "one at a time",
     "paused": "paused for hours",
 }
@@ -76,7 +84,7 @@ def arrivals(part: float, seed: int) -> list[Job]:
     jobs = [job(60.0, "batch", "batch") for _ in range(round(5_000 * part))]
     jobs += [job(120.0, "capped", "capped") for _ in range(round(150 * part))]
     jobs += [job(180.0, "low", "low") for _ in range(round(100 * part))]
-    jobs += [job(240.0, "paused", "paused") for _ in range(round(100 * part))]
+    jobs += [job(PAUSED[0] * end + 60, "paused", "paused") for _ in range(round(100 * part))]
     for group, people, tasks in (("light", 50, 24), ("vip", 5, 60)):
         for number in range(people):
             wanted = max(2, round(tasks * part))
@@ -84,6 +92,9 @@ def arrivals(part: float, seed: int) -> list[Job]:
                 burst, moment = min(wanted, dice.randint(1, 4)), dice.uniform(300, end * 0.9)
                 jobs += [job(moment, group, f"{group}-{number}") for _ in range(burst)]
                 wanted -= burst
+        for number in range(people):  # at noon everybody wants something at once
+            moment = end / 2 + dice.uniform(0, 120)
+            jobs += [job(moment, f"{group}, rush", f"{group}-{number}") for _ in range(RUSH)]
     return sorted(jobs, key=lambda one: one.at)
 
 
@@ -242,7 +253,7 @@ def other_order(jobs: Sequence[Job], part: float, key: Callable[[Job], Any]) -> 
     return mine
 
 
-_STRICT: Final = {"vip": 0, "low": 2}
+_STRICT: Final = {"vip": 0, "vip, rush": 0, "low": 2}
 
 
 def main() -> None:
