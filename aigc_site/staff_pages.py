@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.templatetags.static import static
+from django.urls import reverse
 
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Darkroom",
@@ -13,6 +14,8 @@ UNFOLD: dict[str, Any] = {
     ],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": True,
+    "SHOW_LANGUAGES": True,
+    "LANGUAGES": {"action": lambda _: reverse("web:language")},
     "BORDER_RADIUS": "6px",
     "STYLES": [lambda _: static("staff/admin.css")],
     "DASHBOARD_CALLBACK": "tasks_app.admin.dashboard.context",

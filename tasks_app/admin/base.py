@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, TypeVar
 
+from django.contrib.admin import ShowFacets
 from django.contrib.auth.models import Permission
 from django.core.exceptions import EmptyResultSet
 from django.core.paginator import Paginator
@@ -50,6 +51,7 @@ class Base(ModelAdmin[M]):
     """A list that stays quick whatever the size of its table."""
 
     show_full_result_count = False
+    show_facets = ShowFacets.NEVER  # each would count the whole table
     paginator: ClassVar[Any] = Uncounted
     list_per_page = 50
     list_max_show_all = 0

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tasks_app.core import cancellation
 from tasks_app.models import Generator, Task
 from tests import scenes
-from tests.acceptance.browser import NARROW, Complaints, chromium, new_context, screenshots
+from tests.acceptance.browser import NARROW, WIDE, Complaints, chromium, new_context, screenshots
 from tests.acceptance.conftest import Running
 from tests.conftest import make_user
 
@@ -139,6 +139,25 @@ def test_the_list_of_actions_works_with_its_scripts(
     expect(page.get_by_text("Cancel: 2 done, 0 skipped.")).to_be_visible()
 
 
+def test_staff_change_their_language_where_they_are(
+    running: Running, history: list[Task], staff_page: Callable[..., Page]
+) -> None:
+    page = staff_page()
+    page.goto(f"{running.url}/admin/tasks_app/task/?state=pending")
+    page.get_by_text("unfold_more").click()
+    page.get_by_role("button", name="简体中文").click()
+    expect(page.locator("#result_list tbody tr")).to_have_count(2)
+    assert page.url.endswith("/admin/tasks_app/task/?state=pending")
+    page.locator("#action-toggle").check()
+    screenshots(page, "admin-tasks-zh")
+    page.locator("select[name=action]").first.select_option("cancel_tasks")
+    page.get_by_role("button", name="执行").click()
+    expect(page.get_by_text("取消：完成 2 项，跳过 0 项。")).to_be_visible()
+    page.goto(f"{running.url}/admin/")
+    expect(page.locator(".recent li")).to_have_count(2)
+    screenshots(page, "admin-dashboard-zh")
+
+
 def test_a_generator_is_paused_and_its_form_tells_what_it_takes(
     running: Running, staff_page: Callable[..., Page]
 ) -> None:
@@ -167,6 +186,39 @@ def test_other_pages_complain_about_nothing(
     page.locator("#result_list tbody th a, #result_list tbody td a").first.click()
     page.wait_for_load_state()
     screenshots(page, f"admin-{path}-form")
+
+
+LONG = "a-name-that-is-as-long-as-names-may-be." + "x" * 24
+
+_CUT = """() => [...document.querySelectorAll(".panel, .plot dt, .readonly, .tile, dd")].filter(
+  (one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML)"""
+"""What does not fit in its place."""
+
+
+@pytest.fixture
+def long_names(running: Running, history: list[Task]) -> Task:
+    """Return a waiting task of which everything is long."""
+    user = make_user("somebody.with.a.long.name@department.example.com" + "y" * 60)
+    generator = Generator.objects.get(name="sketch")
+    Generator.objects.filter(pk=generator.pk).update(name=LONG, pool=LONG)
+    generator.refresh_from_db()
+    pk = scenes.submit(user, generator, "W" * 900 + " and more words" * 40)
+    Task.objects.filter(pk=pk).update(request_id="r" * 64)
+    return Task.objects.get(pk=pk)
+
+
+def test_long_names_keep_to_their_place(
+    running: Running, long_names: Task, staff_page: Callable[..., Page]
+) -> None:
+    page = staff_page()
+    for viewport in (WIDE, NARROW):
+        page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        for path in ("", "tasks_app/task/", f"tasks_app/task/{long_names.pk}/change/"):
+            page.goto(f"{running.url}/admin/{path}")
+            page.wait_for_load_state("networkidle")
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+            assert page.evaluate(_CUT) == [], path
+    expect(page.locator(".standing .bad").first).to_contain_text("paused")
 
 
 def test_narrow_pages_do_not_scroll_sideways(
