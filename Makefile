@@ -1,6 +1,7 @@
 # make run    the whole service on http://127.0.0.1:8000, databases included
 #             (PORT=8000 DATA=var HOST=127.0.0.1 WORKERS=2; DATABASE_URL, REDIS_URL: your servers)
 # make test   everything that must pass (PYTEST_ARGS=... for pytest alone)
+# make faults the fault suite ten times in a row, in its long form (FAULTS_ROUNDS=10 FAULTS_ARGS=...)
 # make lint   the part of it that runs nothing
 # make words  bring the catalogues of sentences up to date (translating them is for a human)
 # make lock   write requirements/*.txt anew from pyproject.toml (LOCK_ARGS=--upgrade)
@@ -14,6 +15,8 @@ SHELL := /bin/sh
 PORT ?= 8000
 DATA ?= var
 PYTEST_ARGS ?=
+FAULTS_ROUNDS ?= 10
+FAULTS_ARGS ?=
 LOCK_ARGS ?=
 VENV := .venv/bin
 
@@ -36,7 +39,7 @@ if [ -z "$$python" ]; then \
 fi
 endef
 
-.PHONY: run test lint words lock manage screenshots clean base dev
+.PHONY: run test faults lint words lock manage screenshots clean base dev
 
 # exec: signals and exit statuses pass between make and the service without a shell in between.
 run: base
@@ -54,6 +57,9 @@ else
 test: lint
 	$(VENV)/python -m pytest $(PYTEST_ARGS)
 endif
+
+faults: dev
+	FAULTS_ROUNDS=$(FAULTS_ROUNDS) $(VENV)/python -m tests.faults.rounds $(FAULTS_ARGS)
 
 # mypy's Django plugin loads the settings, which refuse to load without these.
 lint: export DATABASE_URL = postgresql:///type-check

@@ -9,6 +9,8 @@ complete; files are sent by granian itself, by name.
 
 import asyncio
 import io
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +39,7 @@ Left unread, it would make the server drop a connection that the caller goes on 
 """
 
 _INCOMPLETE: Final = 400
+_LAST: Final = [("connection", "close")]
 
 
 class Sending:
@@ -70,10 +73,29 @@ class Sending:
 class Serving:
     """An RSGI application that runs a WSGI application in a pool of threads."""
 
-    def __init__(self, application: bodies.Application, threads: int) -> None:
+    def __init__(
+        self, application: bodies.Application, threads: int, drain_seconds: float = 0.0
+    ) -> None:
+        """``drain_seconds``: how long requests are still taken after SIGTERM."""
         self._application = application
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="request")
         self._held = 0
+        self._drain_seconds, self._draining = drain_seconds, False
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take SIGTERM from granian: it would end connections that callers are about to use."""
+        if self._drain_seconds > 0:
+            loop.add_signal_handler(signal.SIGTERM, self._drain, loop)
+
+    def _drain(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Go on for a while, asking every caller to come by a new connection next time.
+
+        `/readyz` says no meanwhile. Then granian ends, as SIGINT tells it to, and what is being
+        answered is answered.
+        """
+        if not self._draining:
+            self._draining = True
+            loop.call_later(self._drain_seconds, os.kill, os.getpid(), signal.SIGINT)
 
     async def __rsgi__(self, scope: Any, proto: Any) -> None:
         """Read the body, then answer in a thread."""
@@ -128,12 +150,16 @@ class Serving:
     def _answer(self, scope: Any, proto: Any, body: bytearray, refusal: int) -> None:
         """Run the application for one request that has come whole."""
         environ = environ_of(scope, bytes(body))
+        if self._draining and scope.path == "/readyz":
+            proto.response_bytes(503, [("content-type", "text/plain"), *_LAST], b"draining\n")
+            return
         if refusal:
             bodies.refuse(environ, refusal)
         head: list[Any] = []
 
         def start_response(status: str, headers: Any, exc_info: Any = None) -> None:
-            head[:] = [int(status[:3]), headers]
+            last = _LAST if self._draining else []
+            head[:] = [int(status[:3]), [*headers, *last]]
 
         result = self._application(environ, start_response)
         try:

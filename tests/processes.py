@@ -86,6 +86,8 @@ class Service:
         self._starting = threading.Lock()
         self._ending = threading.Event()
         self._keepers: list[threading.Thread] = []
+        self.kept: dict[int, subprocess.Popen[bytes]] = {}
+        """The kept workers, by the thread that keeps each."""
         self.died: dict[int, float] = {}
         """When kept workers were seen to have ended, by ``time.monotonic()``."""
         self._environment = {
@@ -180,10 +182,12 @@ class Service:
 
     def _keep(self, pool: str) -> None:
         child = self.start("worker", pool)
+        me = threading.get_ident()
+        self.kept[me] = child
         while not self._ending.wait(0.1):
             if child.poll() is not None:
                 self.died.setdefault(child.pid, time.monotonic())
-                child = self.start("worker", pool)
+                child = self.kept[me] = self.start("worker", pool)
 
     def ticker(self) -> "subprocess.Popen[bytes]":
         """Start a ticker."""

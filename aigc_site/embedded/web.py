@@ -18,8 +18,12 @@ from aigc_site.wsgi import application as site
 
 __all__ = ["application"]
 
-# Set by `manage.py web --threads`.
-application = Serving(site, int(os.environ.get("DARKROOM_WEB_THREADS", "4")))
+# Set by `manage.py web --threads` and `--drain`.
+application = Serving(
+    site,
+    int(os.environ.get("DARKROOM_WEB_THREADS", "4")),
+    float(os.environ.get("DARKROOM_WEB_DRAIN", "0")),
+)
 
 _LOOK_EVERY = 1.0  # seconds, where the kernel does not tell
 

@@ -9,8 +9,15 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests.acceptance.conftest import service as service
+from tests.faults import report as results
 from tests.faults.servers import OwnServer, this_database
 from tests.faults.witness import Plant, plant_in
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note how a test ended, for `make faults`."""
+    if report.when == "call" or report.outcome != "passed":
+        results.add({"test": report.nodeid.partition("::")[2], "outcome": report.outcome})
 
 
 def _new_folder() -> Path:

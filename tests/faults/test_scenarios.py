@@ -18,7 +18,7 @@ from tasks_app.models import Attempt
 from tests import artists, scenes
 from tests.faults.instants import INSTANTS, dying_worker, worker_with_clock
 from tests.faults.network import Proxy
-from tests.faults.witness import LEASE, Callers, Plant
+from tests.faults.witness import LEASE, Callers, Plant, start_web
 from tests.processes import eventually
 
 OUTAGE = LEASE + 1.0
@@ -347,6 +347,53 @@ def test_web_processes_are_killed_under_load(plant: Plant) -> None:
                 process.kill()
     callers.verdict()
     assert callers.refused
+
+
+def test_a_rolling_restart_of_everything_under_load(plant: Plant) -> None:
+    """No failed request, and no task lost or doubled. `make faults` takes a minute for it."""
+    rate, seconds = (float(one) for one in os.environ.get(ROLLING, "8x6").split("x"))
+    callers = Callers(plant, "rolling", at_once=3)
+    number = int(rate * seconds / 2)
+    with (
+        meanwhile(lambda: callers.send_steadily(number, 2 / rate, kept=True)),
+        meanwhile(lambda: callers.send_steadily(number, 2 / rate, kept=False)),
+    ):
+        for _ in range(max(1, int(seconds / 20))):
+            _restart_everything(plant)
+    callers.verdict(within=240)
+    assert callers.refused + callers.unanswered == {}
+    assert outcomes(callers)["lost"] == 0
+
+
+ROLLING = "DARKROOM_FAULTS_ROLLING"
+"""Names RATExSECONDS of that scenario."""
+
+
+def _restart_everything(plant: Plant) -> None:
+    for worker in _workers(plant):
+        worker.send_signal(signal.SIGTERM)
+        eventually(lambda: worker.poll() is not None)  # noqa: B023
+    old = plant.web
+    plant.web = start_web(plant.service)
+    eventually(lambda: _listens(plant), why="the new web server listens")
+    old.send_signal(signal.SIGTERM)
+    assert old.wait(20) == 0
+    old, plant.ticker = plant.ticker, plant.service.ticker()
+    old.send_signal(signal.SIGTERM)
+    assert old.wait(20) == 0
+
+
+def _workers(plant: Plant) -> "list[subprocess.Popen[bytes]]":
+    """Return the workers that are kept, as they are now."""
+    return [child for child in plant.service.kept.values() if child.poll() is None]
+
+
+def _listens(plant: Plant) -> bool:
+    return any(
+        (one.status, one.laddr.port) == (psutil.CONN_LISTEN, plant.service.port)
+        for process in _web_processes(plant)
+        for one in process.net_connections("tcp")
+    )
 
 
 def _web_processes(plant: Plant) -> list[psutil.Process]:

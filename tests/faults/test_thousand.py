@@ -21,6 +21,7 @@ from tasks_app.maintenance.report import Report
 from tasks_app.models import Attempt, Generator, Task
 from tests import scenes
 from tests.faults.oracle import Count, History, Row, judge
+from tests.faults.witness import late
 from tests.integration.helpers import artifacts
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -132,7 +133,7 @@ def _history(generator: Generator) -> History:
             attempts=1,
             outcomes=[one.outcome for one in task.attempts.all()],
             events=[one.kind for one in task.events.all()],
-            late=(task.finished_at - task.deadline_at).total_seconds(),
+            late=late(task),
         )
         for task in Task.objects.prefetch_related("attempts", "events")
     ]

@@ -8,8 +8,6 @@ what the generator wrote and what the tables say in the end is the history that 
 import hashlib
 import io
 import itertools
-import json
-import os
 import subprocess
 import threading
 import time
@@ -31,7 +29,7 @@ from tasks_app.gates import keys
 from tasks_app.models import ArchivedTask, Event, Task
 from tests import artists
 from tests.conftest import make_generator, make_user
-from tests.faults import oracle
+from tests.faults import oracle, report
 from tests.faults.network import Proxy
 from tests.faults.oracle import Accepted, Call, Count, File, History, Row, Seen
 from tests.faults.servers import OwnServer
@@ -42,8 +40,6 @@ LEASE: Final = float(FAST_ENVIRONMENT["DARKROOM_LEASE"])
 NOISE: Final = 5.0
 """Seconds that a loaded machine may add to anything."""
 _AGAIN: Final = 0.05
-REPORT: Final = "DARKROOM_FAULTS_REPORT"
-"""Names a file to which each verdict adds a line; see ``make faults``."""
 
 
 @dataclass
@@ -57,6 +53,7 @@ class Plant:
     to_redis: Proxy
     data: Path
     web: "subprocess.Popen[bytes]"
+    ticker: "subprocess.Popen[bytes]"
 
     def own_redis(self) -> Redis:
         """Return a client that goes past the proxy."""
@@ -119,17 +116,24 @@ def plant_in(
         **environment,
     )
     try:
-        service.ticker()
-        web = service.start("web", "--port", str(service.port), "--workers", "1")
+        ticker = service.ticker()
+        web = start_web(service)
         service.kept_workers(3)
         eventually(service.ready, why="the web server is ready")
-        yield Plant(service, database, redis, to_database, to_redis, data, web)
+        yield Plant(service, database, redis, to_database, to_redis, data, web, ticker)
     finally:
         to_database.restore()
         to_redis.restore()
         service.stop()
         to_database.close()
         to_redis.close()
+
+
+def start_web(service: Service) -> "subprocess.Popen[bytes]":
+    """Start a web server; another one may listen on the same port."""
+    return service.start(
+        "web", "--port", str(service.port), "--workers", "1", "--threads", "4", "--drain", "1.5"
+    )
 
 
 class Callers:
@@ -159,6 +163,8 @@ class Callers:
         self._poller.start()
         self.refused: Counter[str] = Counter()
         """Answers to submissions that were no answers: status, or what the connection did."""
+        self.unanswered: Counter[str] = Counter()
+        """The same of polls."""
 
     # --- what callers do ---------------------------------------------------------------
 
@@ -166,6 +172,18 @@ class Callers:
         """Send so many tasks, each until it is accepted; returns their keys."""
         with self._client() as client:
             return [self._send(client, seconds, fields) for _ in range(number)]
+
+    def send_steadily(self, number: int, every: float, *, kept: bool) -> None:
+        """Send so many tasks, at a pace; over one connection or a new one for each."""
+        begun = time.monotonic()
+        client = self._client()
+        for turn in range(number):
+            self._send(client, 0.0, {})
+            if not kept:
+                client.close()
+                client = self._client()
+            time.sleep(max(0.0, begun + (turn + 1) * every - time.monotonic()))
+        client.close()
 
     def ids(self) -> list[str]:
         """Return the tasks that were accepted so far."""
@@ -251,9 +269,11 @@ class Callers:
     def _ask(self, client: httpx.Client, task_id: str) -> str | None:
         try:
             answer = client.get(f"/v1/tasks/{task_id}")
-        except httpx.TransportError:
+        except httpx.TransportError as error:
+            self.unanswered[type(error).__name__] += 1
             return None
         if answer.status_code != 200:
+            self.unanswered[str(answer.status_code)] += 1
             assert answer.status_code >= 500, answer.text
             return None
         state = str(answer.json()["status"])
@@ -317,7 +337,7 @@ class Callers:
                     .order_by("id")
                     .values_list("kind", flat=True)
                 ),
-                late=_late(task),
+                late=late(task),
             )
             for task in found.select_related("owner")
         ]
@@ -407,23 +427,21 @@ class Callers:
         return found
 
     def _report(self, history: History, faults: list[str]) -> None:
-        path = os.environ.get(REPORT)
-        if not path:
-            return
-        line = {
-            "scenario": self.name,
-            "tasks": len(history.rows),
-            "calls": len(history.calls),
-            "attempts": sum(row.attempts for row in history.rows),
-            "polls": len(history.seen),
-            "refused": sum(self.refused.values()),
-            "faults": len(faults),
-        }
-        with Path(path).open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        report.add(
+            {
+                "scenario": self.name,
+                "tasks": len(history.rows),
+                "calls": len(history.calls),
+                "attempts": sum(row.attempts for row in history.rows),
+                "polls": len(history.seen),
+                "refused": sum(self.refused.values()),
+                "faults": len(faults),
+            }
+        )
 
 
-def _late(task: Task) -> float | None:
+def late(task: Task) -> float | None:
+    """Return how many seconds after its deadline a task ended; None: it had none."""
     if task.deadline_at is None or task.finished_at is None:
         return None
     return (task.finished_at - task.deadline_at).total_seconds()

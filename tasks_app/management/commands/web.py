@@ -3,6 +3,7 @@
 The command becomes granian (exec), so that a supervisor's signals reach it directly.
 """
 
+import math
 import os
 import resource
 import sys
@@ -38,13 +39,25 @@ class Command(BaseCommand):
             help="threads of a process; each may hold one database connection",
         )
 
+        parser.add_argument(
+            "--drain",
+            type=float,
+            default=0.0,
+            help="seconds in which requests are still taken after SIGTERM, for restarts without a "
+            "gap where another server listens meanwhile",
+        )
+
     def handle(self, *_args: Any, **options: Any) -> None:
         for name in ("workers", "threads"):
             if not 1 <= options[name] <= 256:
                 raise CommandError(f"--{name} is {options[name]}: set it to 1 to 256.")
         database.refuse_unused(settings.DB_POOL, options["threads"])
-        arguments = granian_arguments(options["host"], options["port"], options["workers"])
+        drain = options["drain"]
+        if not 0 <= drain <= 60:
+            raise CommandError(f"--drain is {drain:g}: set it to 0 to 60 seconds.")
+        arguments = granian_arguments(options["host"], options["port"], options["workers"], drain)
         os.environ["DARKROOM_WEB_THREADS"] = str(options["threads"])
+        os.environ["DARKROOM_WEB_DRAIN"] = str(drain)
         _allow_files()
         self.stdout.flush()
         os.execv(sys.executable, [sys.executable, *arguments])  # noqa: S606 - no shell wanted
@@ -58,7 +71,7 @@ def _allow_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def granian_arguments(host: str, port: int, workers: int) -> list[str]:
+def granian_arguments(host: str, port: int, workers: int, drain: float = 0.0) -> list[str]:
     """The arguments of Python that run granian."""
     options = {
         # Not WSGI, whose threads wait for the network of callers: see aigc_site.serving.
@@ -67,7 +80,7 @@ def granian_arguments(host: str, port: int, workers: int) -> list[str]:
         "--host": host,
         "--port": str(port),
         "--workers": str(workers),
-        "--workers-kill-timeout": str(KILL_TIMEOUT),
+        "--workers-kill-timeout": str(KILL_TIMEOUT + math.ceil(drain)),
     }
     words = [word for pair in options.items() for word in pair]
     flags = ["--no-ws", "--no-access-log", "--respawn-failed-workers"]
