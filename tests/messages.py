@@ -21,7 +21,7 @@ from babel.messages.pofile import read_po, write_po
 from tasks_app.generators import registry
 from tasks_app.generators.sketch import parameters as sketch
 from tasks_app.generators.sketch_video import parameters as sketch_video
-from tasks_app.lifecycle import ERROR_SENTENCES
+from tasks_app.lifecycle import DELIVERY_SENTENCES, ERROR_SENTENCES
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "tasks_app" / "locale" / "zh_Hans" / "LC_MESSAGES"
@@ -96,7 +96,7 @@ def _pages_and_python() -> Iterator[Found]:
     for path in sorted((ROOT / "tasks_app").rglob("*.py")):
         if "migrations" not in path.parts:
             yield from _extract(path, ROOT)
-    for sentence in ERROR_SENTENCES.values():
+    for sentence in (*ERROR_SENTENCES.values(), *DELIVERY_SENTENCES.values()):
         yield "tasks_app/lifecycle.py", sentence, None
     for schema in (sketch.schema(), sketch_video.schema()):
         for words in _words(schema):

@@ -318,6 +318,7 @@ def _start_service(manager: Manager, options: Options, environment: Mapping[str,
     for number in range(1, options.workers + 1):
         manager.start(_program(f"worker-{number}", environment, "worker", POOL))
     manager.start(_program("polls", environment, "worker", f"{POOL}-polls"))
+    manager.start(_program("callbacks", environment, "worker", "callbacks"))
     manager.start(_program("ticker", environment, "tick"))
 
 

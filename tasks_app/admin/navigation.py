@@ -49,6 +49,18 @@ def groups(request: HttpRequest) -> list[dict[str, Any]]:
                 (_("API keys"), "key", "tasks_app_apikey_changelist", "tasks_app.view_apikey"),
                 (_("Groups"), "group", "auth_group_changelist", "auth.view_group"),
                 (
+                    _("Callbacks"),
+                    "webhook",
+                    "tasks_app_callback_changelist",
+                    "tasks_app.view_callback",
+                ),
+                (
+                    _("Callback addresses"),
+                    "link",
+                    "tasks_app_callbackaddress_changelist",
+                    "tasks_app.view_callbackaddress",
+                ),
+                (
                     _("Plans of groups"),
                     "groups",
                     "tasks_app_groupplan_changelist",

@@ -25,6 +25,7 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from tasks_app import bells, conf, metrics
+from tasks_app.callbacks import outbox
 from tasks_app.core import observation
 from tasks_app.core.observation import Total
 from tasks_app.gates import counters, refusals
@@ -118,6 +119,7 @@ def _of_tables(generators: list[Generator]) -> Iterator[Metric]:
     yield tasks
     yield from _of_totals(counted, names)
     yield from _of_backlogs(names)
+    yield from _of_callbacks()
     paused = _family("generator_paused", "Whether a generator starts no tasks.", "generator")
     for generator in generators:
         paused.add_metric([generator.name], float(generator.paused))
@@ -174,6 +176,12 @@ def _of_backlogs(names: Mapping[UUID, str]) -> Iterator[Metric]:
     yield from (depth, oldest)
 
 
+def _of_callbacks() -> Iterator[Metric]:
+    waiting, overdue = outbox.backlog()
+    yield _gauge("callbacks_pending", "Callbacks that are not delivered yet.", waiting)
+    yield _gauge("callbacks_overdue_seconds", "How long the oldest due callback waits.", overdue)
+
+
 # --- from Redis ----------------------------------------------------------------------------
 
 
@@ -193,8 +201,8 @@ def _of_redis(generators: list[Generator] | None) -> Iterator[Metric]:
     pools = observation.pools()
     workers = _family("workers", "Workers that gave a sign of life lately.", "pool")
     waiting = _family("bells_waiting", "Bells that no worker has heard yet.", "pool")
-    alive = [sign.pool for sign in observation.workers(pools)]
-    for pool in pools:
+    alive = [sign.pool for sign in observation.workers([*pools, bells.CALLBACKS])]
+    for pool in (*pools, bells.CALLBACKS):
         workers.add_metric([pool], alive.count(pool))
         waiting.add_metric([pool], bells.waiting(pool))
     yield from (workers, waiting)

@@ -374,6 +374,14 @@ def any_due() -> bool:
     return due.exists()
 
 
+def backlog() -> tuple[float, float]:
+    """Return how many callbacks are pending, and for how many seconds the oldest has been due."""
+    pending = Callback.objects.filter(state=CallbackState.PENDING.value)
+    oldest = pending.order_by("next_attempt_at").values_list("next_attempt_at", flat=True).first()
+    late = 0.0 if oldest is None else (database_now() - oldest).total_seconds()
+    return float(pending.count()), max(0.0, late)
+
+
 def purge(days: float, *, dry_run: bool = False) -> int:
     """Delete one batch of ended callbacks that are older than so many days, with their log."""
     before = database_now() - timedelta(days=days)

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import idna
+from django.utils.translation import gettext_noop as _
 
 from tasks_app.callbacks.networks import Address, Network, inside, permitted
 from tasks_app.models.callbacks import MOST_URL
@@ -84,16 +85,16 @@ def read(url: str, allowed: Sequence[Network] = ()) -> Target:
     Raises ``Unacceptable``.
     """
     if len(url) > MOST_URL:
-        raise Unacceptable(f"Give at most {MOST_URL} characters.")
+        raise Unacceptable(_("The address is too long."))
     scheme, rest = _scheme(url)
     authority, path = _split(rest)
     if "@" in authority:
-        raise Unacceptable("Give the address without a user name or password.")
+        raise Unacceptable(_("Give the address without a user name or password."))
     host, port = _host_and_port(authority, scheme)
     target = Target(url, scheme, host, port, path)
     _judge_host(target, allowed)
     if scheme == "http" and not allowed:
-        raise Unacceptable("Give an https:// address.")
+        raise Unacceptable(_("Give an https:// address."))
     return target
 
 
@@ -107,7 +108,7 @@ def plain_is_right(
 def _scheme(url: str) -> tuple[str, str]:
     scheme, colon, rest = url.partition("://")
     if not colon or scheme.lower() not in _PORTS:
-        raise Unacceptable("Give an address that begins with https://.")
+        raise Unacceptable(_("Give an address that begins with https://."))
     return scheme.lower(), rest
 
 
@@ -116,25 +117,25 @@ def _split(rest: str) -> tuple[str, str]:
     authority = re.split(r"[/?#\\]", rest, maxsplit=1)[0]
     path = rest[len(authority) :]
     if "#" in path:
-        raise Unacceptable("Give the address without a fragment (#).")
+        raise Unacceptable(_("Give the address without a fragment (#)."))
     if "\\" in rest or (path and not _SAFE.fullmatch(path)):
-        raise Unacceptable("Escape blanks, control characters and letters outside of ASCII with %.")
+        raise Unacceptable(_("Escape blanks and letters outside of ASCII in the path."))
     return authority, path if path.startswith("/") else f"/{path}"
 
 
 def _host_and_port(authority: str, scheme: str) -> tuple[str, int]:
     if any(ord(one) <= 0x20 or one == "%" for one in authority):
-        raise Unacceptable("The host is not one.")
+        raise Unacceptable(_("The host is not one."))
     try:
         parts = urlsplit(f"//{authority}")
         port = parts.port
         bare = authority.rsplit(":", 1)[0] if port is not None else authority.removesuffix(":")
     except ValueError:
-        raise Unacceptable("The host or the port is not one.") from None
+        raise Unacceptable(_("The host or the port is not one.")) from None
     chosen = _PORTS[scheme] if port is None else port
     if not _port_may(chosen):
         raise Unacceptable(
-            "Use port 443, 80, or one from 1024 that is no well-known other service's.",
+            _("Use port 443, 80, or one from 1024 that is no well-known other service's."),
             forbidden=True,
         )
     if bare.startswith("["):
@@ -150,7 +151,7 @@ def _bracketed(text: str) -> str:
     try:
         return str(IPv6Address(text.removeprefix("[").removesuffix("]")))
     except ValueError:
-        raise Unacceptable("The host is not an IPv6 address.") from None
+        raise Unacceptable(_("The host is not an IPv6 address.")) from None
 
 
 def _named(text: str) -> str:
@@ -158,16 +159,16 @@ def _named(text: str) -> str:
     try:
         host = text.lower() if text.isascii() else idna.encode(text, uts46=True).decode().lower()
     except (idna.IDNAError, UnicodeError):
-        raise Unacceptable("The host is not one.") from None
+        raise Unacceptable(_("The host is not one.")) from None
     host = host.removesuffix(".")
     labels = host.split(".")
     if _NUMBER.fullmatch(labels[-1]):
         # inet_aton reads 0xA9FEA9FE, 127.1 and 0177.0.0.1, and each resolver its own way.
         if not _QUAD.fullmatch(host):
-            raise Unacceptable("Write an IPv4 address as four decimal numbers.", forbidden=True)
+            raise Unacceptable(_("Write an IPv4 address as four decimal numbers."), forbidden=True)
         return _quad(host)
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
-        raise Unacceptable("The host is not one.")
+        raise Unacceptable(_("The host is not one."))
     return host
 
 
@@ -175,23 +176,23 @@ def _quad(text: str) -> str:
     try:
         return str(IPv4Address(text))
     except ValueError:
-        raise Unacceptable("The host is not an IPv4 address.") from None
+        raise Unacceptable(_("The host is not an IPv4 address.")) from None
 
 
 def _judge_host(target: Target, allowed: Sequence[Network]) -> None:
     literal = target.literal
     if literal is not None:
         if not permitted(literal, allowed):
-            raise Unacceptable("Callbacks do not go to addresses like this.", forbidden=True)
+            raise Unacceptable(_("Callbacks do not go to addresses like this."), forbidden=True)
         if not plain_is_right(target, [literal], allowed):
-            raise Unacceptable("Give an https:// address.")
+            raise Unacceptable(_("Give an https:// address."))
         return
     if _of_this_host(target.host):
         right = _loopback_is_open(allowed)
     else:
         right = bool(allowed) or not _inside_name(target.host)
     if not right:
-        raise Unacceptable("Callbacks do not go to names inside a network.", forbidden=True)
+        raise Unacceptable(_("Callbacks do not go to names inside a network."), forbidden=True)
 
 
 def _of_this_host(host: str) -> bool:

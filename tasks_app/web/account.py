@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from tasks_app.core import credentials, offers
+from tasks_app.core import callbacks, credentials, offers
 from tasks_app.lifecycle import Priority
 from tasks_app.web.surroundings import owner_id
 
@@ -32,6 +32,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "priorities": [words[name] for name in found["limits"]["priorities"]],
         "submit": found["limits"]["submit"],
         "usable_keys": credentials.usable(owner_id(request)),
+        "disabled_addresses": callbacks.disabled_count(owner_id(request)),
     }
     return render(request, "web/account.html", context)
 

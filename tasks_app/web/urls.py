@@ -4,7 +4,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 from django.views.i18n import set_language
 
-from tasks_app.web import account, gallery, keys, login, password, views
+from tasks_app.web import account, callbacks, gallery, keys, login, password, views
 
 app_name = "web"
 
@@ -15,6 +15,14 @@ urlpatterns: list[URLPattern] = [
     path("seen", views.seen, name="seen"),
     path("keys", keys.keys, name="keys"),
     path("keys/<uuid:key_id>/revoke", keys.revoke, name="revoke"),
+    path("callbacks", callbacks.overview, name="callbacks"),
+    path("callbacks/save", callbacks.save, name="callback-save"),
+    path("callbacks/secret", callbacks.secret, name="callback-secret"),
+    path("callbacks/test", callbacks.test, name="callback-test"),
+    path("callbacks/again", callbacks.again, name="callback-again"),
+    path("callbacks/enable", callbacks.enable, name="callback-enable"),
+    path("callbacks/<uuid:callback_id>", callbacks.callback, name="callback"),
+    path("callbacks/<uuid:callback_id>/redeliver", callbacks.redeliver, name="callback-redeliver"),
     path("account", account.account, name="account"),
     path("account/password", password.ChangePassword.as_view(), name="password"),
     path("login", login.Login.as_view(), name="login"),
