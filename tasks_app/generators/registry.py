@@ -11,6 +11,7 @@ from tasks_app.generators.errors import InvalidSettings
 
 _ADAPTERS: Final[Mapping[str, str]] = {
     "cog": "tasks_app.generators.cog.adapter:CogAdapter",
+    "openai-images": "tasks_app.generators.openai_images.adapter:OpenAIImagesAdapter",
     "python": "tasks_app.generators.python.adapter:PythonAdapter",
     "replicate": "tasks_app.generators.replicate.adapter:ReplicateAdapter",
     "sketch": "tasks_app.generators.sketch.adapter:SketchAdapter",
