@@ -102,6 +102,7 @@ def delete_files(removed: Sequence[Artifact]) -> int:
     for artifact in removed:
         if artifact.pk not in gone:
             _try_later(artifact)
+    store.tidy(artifact.task_id for artifact in removed)
     return Artifact.objects.filter(pk__in=gone, files_gone_at__isnull=True).update(
         files_gone_at=Now()
     )

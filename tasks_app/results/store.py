@@ -6,13 +6,15 @@ so that two attempts of one task can never overwrite each other.
 
 import hashlib
 import logging
+import time
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
 
 from django.core.files.base import ContentFile
-from django.core.files.storage import Storage, storages
+from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.utils import timezone
 
 from tasks_app import conf
@@ -57,7 +59,7 @@ def save(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact
     ``StorageRefused``. Nothing is left behind then, so that it may be tried again.
     """
     checked = _checked(output)
-    folder = f"{task_id.hex[:6]}/{task_id}"
+    folder = _folder(task_id)
     name = f"{folder}/{attempt}-{position}"
     small = thumbnail(checked.poster)
     key = _stored(f"{name}.{EXTENSIONS[output.media_type]}", output.content)
@@ -101,6 +103,30 @@ def probe() -> None:
     name = _stored(f"probe/{uuid4().hex}", _PROBE)
     with suppress(OSError):
         storage().delete(name)
+
+
+def tidy(task_ids: Iterable[UUID]) -> None:
+    """Remove the folders of tasks whose files are gone, where the storage has folders.
+
+    What is not empty stays. The folder around them is that of 4.7 hours, the first 24 bits of a
+    UUIDv7: it stays for a day, so that it is not taken away under a file that is being stored.
+    """
+    place = storage()
+    if not isinstance(place, FileSystemStorage):
+        return
+    lately = int((time.time() - 86_400) * 1000) >> 24
+    for task_id in set(task_ids):
+        folder = Path(place.path(_folder(task_id)))
+        try:
+            folder.rmdir()
+            if task_id.int >> 104 < lately:
+                folder.parent.rmdir()
+        except OSError:
+            pass  # not empty, or gone
+
+
+def _folder(task_id: UUID) -> str:
+    return f"{task_id.hex[:6]}/{task_id}"
 
 
 def _stored(name: str, content: bytes) -> str:

@@ -8,9 +8,11 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from tasks_app.core import documents, notices
+from tasks_app.maintenance.sweep import sweep
 from tasks_app.models import Account, Task
 from tests.conftest import make_generator
 from tests.history import fill
+from tests.integration.helpers import shift, submit
 
 pytestmark = pytest.mark.django_db
 
@@ -61,3 +63,15 @@ def test_counting_ends_at_the_most(
     look(alice, 10_000)
     with django_assert_max_num_queries(2):
         assert notices.of(alice.pk).count == notices.MOST
+
+
+@pytest.mark.usefixtures("open_slots")
+def test_what_timed_out_meanwhile_is_news(alice: Any) -> None:
+    make_generator()
+    look(alice, 1)
+    task = submit(alice)
+    shift(task, "give_up_at", -100_000)
+    sweep()
+    task.refresh_from_db()
+    assert task.state == "timeout"
+    assert notices.of(alice.pk).count == 1

@@ -113,6 +113,18 @@ def test_an_expired_result_goes_and_a_tombstone_stays(
     assert command() == (0, "nothing to do\n")
 
 
+def test_no_empty_folders_stay(alice: Any, sleeper: Generator, folder: Path) -> None:
+    gone, kept = made(alice), made(alice, expired_for=None)
+    # A task of two days ago: nothing is stored any more in the folder around it.
+    old = UUID(int=gone.pk.int - (2 * 86_400_000 << 80))
+    around = folder / old.hex[:6]
+    (around / str(old)).mkdir(parents=True)
+    store.tidy([old, kept.pk])
+    assert not around.exists()
+    purge.purge()
+    assert [path.name for path in folder.glob("*/*")] == [str(kept.pk)]
+
+
 def test_links_given_last_still_work_when_the_result_has_just_expired(
     alice: Any, sleeper: Generator, folder: Path
 ) -> None:
