@@ -5,7 +5,6 @@ import secrets
 import threading
 import time
 from email.parser import BytesParser
-from email.policy import HTTP
 from typing import Any
 
 from tests.upstreams.fake import PICTURE, Answer, Fake, Seen
@@ -100,12 +99,15 @@ class OpenAI(Fake):
 def _fields(seen: Seen) -> dict[str, str]:
     """Read multipart/form-data; JSON is what a real server refuses here."""
     head = f"Content-Type: {seen.headers['content-type']}\r\n\r\n".encode()
-    message = BytesParser(policy=HTTP).parsebytes(head + seen.body)
+    message = BytesParser().parsebytes(head + seen.body)
     assert message.is_multipart(), "videos are created by a form"
-    found = {}
-    for part in message.iter_parts():  # type: ignore[attr-defined]
+    found: dict[str, str] = {}
+    for part in message.walk():
         name = part.get_param("name", header="content-disposition")
-        found[name] = part.get_payload(decode=True).decode()
+        if isinstance(name, str):
+            content = part.get_payload(decode=True)
+            assert isinstance(content, bytes)
+            found[name] = content.decode()
     return found
 
 

@@ -80,8 +80,8 @@ class Line:
     generator: str
     adapter: RemoteAdapter
     settings: Mapping[str, Any]
-    seconds: float = POLL_SECONDS
-    """For one exchange, from the look-up of the name to the last byte."""
+    seconds: float | None = None
+    """For one exchange, from the look-up of the name to the last byte; None: for a question."""
 
     async def call(
         self,
@@ -104,7 +104,8 @@ class Line:
             params=dict(query) if query else None,
             headers={**self.credentials(secret), **(headers or {})},
         )
-        reply = await _exchanged(self.client, request, self.seconds, limit, self.generator)
+        seconds = POLL_SECONDS if self.seconds is None else self.seconds
+        reply = await _exchanged(self.client, request, seconds, limit, self.generator)
         return reply if secret is None else _without(reply, secret)
 
     def address(self, path: str) -> str:

@@ -167,9 +167,11 @@ class _Question:
     def _code_of(self, error: GeneratorError) -> ErrorCode:
         if not self._attempt.upstream_id:
             return ErrorCode.OUTCOME_UNKNOWN
-        if error.code in (ErrorCode.UPSTREAM_ERROR, ErrorCode.RESULT_UNUSABLE):
+        if error.code is ErrorCode.RESULT_UNUSABLE:
             return error.code
-        return ErrorCode.UPSTREAM_UNREACHABLE
+        # What does not pass is the upstream's fault: such as a job that it does not know any more.
+        told = error.code is ErrorCode.UPSTREAM_ERROR and not error.retryable
+        return error.code if told else ErrorCode.UPSTREAM_UNREACHABLE
 
     async def _over(self, error: GeneratorError) -> None:
         def end() -> None:
