@@ -260,6 +260,7 @@ def test_refusals_are_shown_where_they_belong(studio: Studio) -> None:
     page = studio.page
     posts = [0]
     answers: list[tuple[int, dict[str, str], dict[str, Any]]] = [
+        (429, {"Retry-After": "7500"}, {"code": "day_limit", "limit": {"size": 5, "used": 5}}),
         (429, {"Retry-After": "2"}, {"code": "submit_rate", "detail": "slow down"}),
         (422, {}, {"errors": [{"pointer": "/params/seconds", "detail": "Odd.", "code": "x"}]}),
     ]
@@ -282,6 +283,10 @@ def test_refusals_are_shown_where_they_belong(studio: Studio) -> None:
     assert posts[0] == 0
 
     studio.fill("patience", seconds="0")
+    studio.develop.click()
+    expect(page.locator(".problem")).to_contain_text("You have used 5 of the 5 tasks of today")
+    expect(page.locator(".problem")).to_contain_text(re.compile("Ready in 2 h [45] min"))
+    expect(studio.develop).to_be_enabled()  # staff may raise a limit before that
     studio.develop.click()
     expect(page.locator(".problem")).to_contain_text(re.compile("Ready in [12] s"))
     expect(studio.develop).to_be_disabled()
