@@ -1,5 +1,6 @@
 """API keys and the account in the browser, without any script."""
 
+import re
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -100,11 +101,18 @@ def test_strangers_are_sent_to_the_login(client: Client, path: str) -> None:
 
 
 def test_the_account_says_limits_and_use(visitor: Client, alice: Any) -> None:
-    alice.account.max_open, alice.account.submit_interval = 7, 10
-    alice.account.save()
+    account = alice.account
+    account.max_open, account.submit_interval, account.max_day, account.max_n = 7, 10, 0, 2
+    account.max_priority = "normal"
+    account.save()
     text = visitor.get("/account").content.decode()
     assert "0 of 7" in text
     assert "one task every 10 s" in text
+    assert "0 of 0" in text and 'data-full="true"' in text
+    assert 1 <= int(re.findall(r'data-countdown="(\d+)"', text)[0]) <= 86_400
+    assert "0, without a limit" in text
+    assert "at most 2" in text
+    assert "normal, low" in text
 
 
 def test_a_new_password_ends_other_sessions_and_not_this_one(client: Client, alice: Any) -> None:
