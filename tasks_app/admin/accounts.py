@@ -51,6 +51,10 @@ class PlanAdmin(Base[Plan]):
         (_("Share"), {"fields": ("weight",)}),
     )
 
+    def save_model(self, request: HttpRequest, obj: Plan, form: Any, change: bool) -> None:
+        """Save it; a new default takes the place of the one before."""
+        accounts.save_plan(obj)
+
     @display(_("users"))
     def users(self, plan: Plan) -> int:
         """Return how many accounts have this plan, by whatever way."""

@@ -99,6 +99,14 @@ def default_plan() -> Plan:
     return plan
 
 
+def save_plan(plan: Plan) -> None:
+    """Save a plan; as the default it takes the place of the one before, and of its users."""
+    with transaction.atomic():
+        if plan.is_default:
+            Plan.objects.exclude(pk=plan.pk).filter(is_default=True).update(is_default=False)
+        plan.save()
+
+
 def offered_to(account: Account) -> QuerySet[Generator]:
     """Return the generators that an account may choose.
 

@@ -6,6 +6,8 @@ a row (the admin, a script, a login library that puts users into groups) has its
 user's groups (then the first by name); else the default plan.
 """
 
+from collections.abc import Collection
+
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -166,6 +168,10 @@ class Plan(Quotas):
 
     def __str__(self) -> str:
         return self.name
+
+    def validate_constraints(self, exclude: Collection[str] | None = None) -> None:
+        """Let ``core.accounts.save_plan`` see to it that there is one default."""
+        super().validate_constraints({*(exclude or ()), "is_default"})
 
 
 class GroupPlan(models.Model):

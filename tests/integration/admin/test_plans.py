@@ -12,6 +12,7 @@ from django.test import Client
 from tasks_app.core import accounts, submission
 from tasks_app.core.errors import Invalid, TooMany
 from tasks_app.core.submission import Wish
+from tasks_app.lifecycle import Priority
 from tasks_app.models import Account, Generator, GroupPlan, Plan
 from tests.conftest import make_user
 from tests.integration.helpers import submit
@@ -99,6 +100,27 @@ def test_a_group_gets_a_plan_in_its_form(root: Client, alice: Any, pro: Plan) ->
     assert "pro" in root.get("/admin/tasks_app/groupplan/").content.decode()
 
 
+def test_a_new_default_takes_the_place_of_the_one_before(
+    root: Client, alice: Any, bob: Any, pro: Plan
+) -> None:
+    Account.objects.filter(user=bob).update(own_plan=Plan.objects.get(is_default=True))
+    form = {
+        "name": "pro",
+        "is_default": "on",
+        "rank": 0,
+        "max_open": 30,
+        "max_running": 3,
+        "submit_interval": 10,
+        "submit_burst": 3,
+        "weight": 1,
+    }
+    answer = root.post(f"/admin/tasks_app/plan/{pro.pk}/change/", form)
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    assert list(Plan.objects.filter(is_default=True)) == [pro]
+    assert Account.objects.get(user=alice).plan == pro
+    assert Account.objects.get(user=bob).plan.name == "standard"
+
+
 def test_plans_of_groups_stay(root: Client, pro: Plan) -> None:
     GroupPlan.objects.create(group=Group.objects.create(name="members"), plan=pro)
     root.post(f"/admin/tasks_app/plan/{pro.pk}/delete/", {"post": "yes"})
@@ -153,7 +175,7 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"max_n": 1}, {"params": {"prompt": "x", "n": 2}}, "/params/n"),
     ({"max_side": 512}, {"params": {"prompt": "x", "width": 640}}, "/params/width"),
     ({"max_wait": 60}, {"max_wait": 61.0}, "/max_wait"),
-    ({"max_priority": "low"}, {}, "/priority"),
+    ({"max_priority": "low"}, {"priority": Priority.NORMAL}, "/priority"),
 ]
 
 
