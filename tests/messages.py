@@ -98,13 +98,19 @@ def _pages_and_python() -> Iterator[Found]:
             yield from _extract(path, ROOT)
     for sentence in (*ERROR_SENTENCES.values(), *DELIVERY_SENTENCES.values()):
         yield "tasks_app/lifecycle.py", sentence, None
-    for schema in (sketch.schema(), sketch_video.schema()):
+    for schema in (sketch.schema(), sketch_video.schema(), *_schemas_of_upstreams()):
         for words in _words(schema):
             yield "tasks_app/generators", words, None
     for name in registry.names():
         yield "tasks_app/generators", registry.adapter_class(name).settings_help, None
     yield from _built_in()
     yield from _libraries()
+
+
+def _schemas_of_upstreams() -> Iterator[Mapping[str, Any]]:
+    """Yield the forms of generators that work elsewhere and bring one of their own."""
+    for name in ("openai-images",):
+        yield registry.adapter_class(name)().parameter_schema({})
 
 
 def _words(spec: Mapping[str, Any]) -> Iterator[str]:

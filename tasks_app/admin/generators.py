@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms.fields import InvalidJSONInput
@@ -17,6 +17,7 @@ from tasks_app.admin import journal, now, words
 from tasks_app.admin.base import Base
 from tasks_app.admin.dress import Select, display
 from tasks_app.core import accounts
+from tasks_app.core.remote import checking
 from tasks_app.core.withdrawal import withdraw
 from tasks_app.generators import documents, registry
 from tasks_app.generators.errors import InvalidSettings
@@ -116,6 +117,10 @@ _STATES: Final = {
 _COLOURS: Final = {name: colour for name, (colour, _word) in _STATES.items()}
 
 
+_MOST_CHECKED: Final = 10
+"""Upstreams that are looked at together, within ten seconds."""
+
+
 @admin.register(Generator)
 class GeneratorAdmin(Base[Generator]):
     """What users may choose."""
@@ -124,7 +129,7 @@ class GeneratorAdmin(Base[Generator]):
     list_display = ("name", "title", "status", "adapter", "pool", "slots", "waiting")
     list_filter = ("adapter", "pool", "paused", "enabled")
     search_fields = ("name__startswith", "title__istartswith")
-    actions = ("pause", "resume", "drain", "withdraw", "offer")
+    actions = ("pause", "resume", "drain", "withdraw", "offer", "test_connection")
     readonly_fields = ("slots", "waiting", "next_start")
     fieldsets = (
         (None, {"fields": (("name", "title"), "description", ("paused", "enabled"))}),
@@ -208,6 +213,15 @@ class GeneratorAdmin(Base[Generator]):
     def offer(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
         """Offer it again."""
         self._set(request, queryset, _("offered"), enabled=True)
+
+    @admin.action(
+        description=_("Test the connection to the upstream, at no cost"), permissions=["change"]
+    )
+    def test_connection(self, request: HttpRequest, queryset: QuerySet[Generator]) -> None:
+        """Look whether upstreams answer and accept us, and say what was seen."""
+        for seen in checking.check(list(queryset[:_MOST_CHECKED])):
+            level = messages.SUCCESS if seen.well else messages.ERROR
+            self.message_user(request, f"{seen.generator}: {seen.text}", level)
 
     @admin.action(
         description=_("Withdraw: accept no tasks, cancel those that wait"), permissions=["change"]

@@ -71,7 +71,8 @@ class OpenAI(Fake):
     def _video(self, name: str, seen: Seen) -> Answer:
         if name == "create":
             fields = _fields(seen)
-            made = {"id": f"video_{secrets.token_hex(6)}", "begun": time.monotonic(), **fields}
+            name = f"video_{secrets.token_hex(6)}"
+            made: dict[str, Any] = {"id": name, "begun": time.monotonic(), **fields}
             self.videos[made["id"]] = made
             return Answer(200, self._state(made))
         found = self.videos.get(seen.path.split("/videos/")[1].split("/")[0])

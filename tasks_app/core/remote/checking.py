@@ -1,0 +1,59 @@
+"""Looking whether an upstream is there and accepts us, at no cost: "test connection"."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tasks_app.core.remote.lines import Clients, Line
+from tasks_app.generators import registry
+from tasks_app.generators.errors import GeneratorError, InvalidSettings
+from tasks_app.generators.remote import RemoteAdapter
+from tasks_app.models import Generator
+
+SECONDS: Final = 10.0
+"""For all that are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of one generator's upstream, in a sentence."""
+
+    generator: str
+    well: bool
+    text: str
+
+
+def check(generators: Sequence[Generator]) -> list[Seen]:
+    """Look at the upstreams of generators, all at once; those that work here have none.
+
+    Credentials are read where this runs: workers of other hosts may have others.
+    """
+    return asyncio.run(_check(generators))
+
+
+async def _check(generators: Sequence[Generator]) -> list[Seen]:
+    clients = Clients()
+    try:
+        return list(await asyncio.gather(*(_one(clients, each) for each in generators)))
+    finally:
+        await clients.close()
+
+
+async def _one(clients: Clients, generator: Generator) -> Seen:
+    try:
+        adapter = registry.build(generator.adapter, generator.settings)
+        if not isinstance(adapter, RemoteAdapter):
+            return Seen(generator.name, True, "It works here and has no upstream.")
+        line = Line(clients.single, generator.name, adapter, generator.settings, SECONDS)
+        async with asyncio.timeout(SECONDS):
+            said = await adapter.check(line, generator.settings)
+        return Seen(generator.name, True, said)
+    except GeneratorError as error:
+        return Seen(generator.name, False, error.detail or "It does not answer.")
+    except (InvalidSettings, registry.UnknownAdapter) as error:
+        return Seen(generator.name, False, str(error))
+    except TimeoutError:
+        return Seen(generator.name, False, f"It did not answer within {SECONDS:.0f} seconds.")
+    except Exception as error:  # whatever an answer led to: its text may hold anything
+        return Seen(generator.name, False, f"It answers oddly ({type(error).__name__}).")
