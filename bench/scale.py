@@ -135,7 +135,7 @@ def _compare(options: argparse.Namespace) -> None:
         ratios = found[1][0] / found[0][0], found[1][1] / found[0][1]
         print(f"{name:28}{columns}{ratios[0]:8.2f}{ratios[1]:12.2f}", flush=True)
     few.close()
-    _against_sql("sweep, 10 000 due", scene.sweep_due, scene.plain_sweep, options.due)
+    _against_sql("sweep of what is due", scene.sweep_due, scene.plain_sweep, options.due)
     _against_sql("archive, a batch of 500 each", scene.archive, scene.plain_move, options.moved)
     for number in (options.moved, 10 * options.moved):
         print(f"archive of {number:,}: {_memory_of_archiving(number):.1f} MB at most", flush=True)
