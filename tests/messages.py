@@ -19,6 +19,7 @@ from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po, write_po
 
 from tasks_app.generators import registry
+from tasks_app.generators.remote import COMMON_HELP
 from tasks_app.generators.sketch import parameters as sketch
 from tasks_app.generators.sketch_video import parameters as sketch_video
 from tasks_app.lifecycle import DELIVERY_SENTENCES, ERROR_SENTENCES
@@ -103,6 +104,7 @@ def _pages_and_python() -> Iterator[Found]:
             yield "tasks_app/generators", words, None
     for name in registry.names():
         yield "tasks_app/generators", registry.adapter_class(name).settings_help, None
+    yield "tasks_app/generators", COMMON_HELP, None
     yield from _built_in()
     yield from _libraries()
 

@@ -21,6 +21,7 @@ from tasks_app.core.remote import checking
 from tasks_app.core.withdrawal import withdraw
 from tasks_app.generators import documents, registry
 from tasks_app.generators.errors import InvalidSettings
+from tasks_app.generators.remote import COMMON_HELP
 from tasks_app.models import Generator
 
 
@@ -29,7 +30,13 @@ def settings_help() -> str:
     return format_html_join(
         "",
         "<p><strong>{}</strong>: {}</p>",
-        ((name, gettext(registry.adapter_class(name).settings_help)) for name in registry.names()),
+        (
+            *(
+                (name, gettext(registry.adapter_class(name).settings_help))
+                for name in registry.names()
+            ),
+            (_("all that work elsewhere"), gettext(COMMON_HELP)),
+        ),
     )
 
 

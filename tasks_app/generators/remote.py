@@ -88,7 +88,7 @@ COMMON_SETTINGS: Final = frozenset(
     }
 )
 COMMON_HELP: Final = (
-    'All remote ones: "base_url", the address of the upstream; "credential", where its key is: '
+    'In addition: "base_url", the address of the upstream; "credential", where its key is: '
     '"env:UPSTREAM_…" or "file:/path", never the key itself; "webhooks": true lets it call back; '
     '"webhook_secret", where the key for that is; "poll_base" and "poll_cap", seconds between two '
     'questions, growing by "poll_growth" (double or fibonacci); "answer_seconds", how long it may '

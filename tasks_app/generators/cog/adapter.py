@@ -15,7 +15,6 @@ from tasks_app.generators import data_urls, schemas
 from tasks_app.generators.base import GenerationRequest, Output, Schema
 from tasks_app.generators.errors import Busy, GeneratorError, InvalidSettings, NoAnswer
 from tasks_app.generators.remote import (
-    COMMON_HELP,
     RUNNING,
     Job,
     Link,
@@ -54,7 +53,7 @@ class CogAdapter(RemoteAdapter):
     settings_help: ClassVar[str] = (
         '"base_url", where the server is, and "webhooks": true, without which it could not tell '
         'that it is done. Optional: "parameters", a JSON Schema of the form; "input", values that '
-        'are always sent; "kind", image or video. ' + COMMON_HELP
+        'are always sent; "kind", image or video.'
     )
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:

@@ -12,7 +12,6 @@ from tasks_app.generators.base import GenerationRequest, Output, Schema
 from tasks_app.generators.errors import CannotTell, GeneratorError, InvalidSettings
 from tasks_app.generators.openai import check_models, judge_openai
 from tasks_app.generators.remote import (
-    COMMON_HELP,
     Job,
     Link,
     RemoteAdapter,
@@ -43,7 +42,7 @@ class OpenAIImagesAdapter(RemoteAdapter):
     settings_help: ClassVar[str] = (
         '"model", such as "gpt-image-1". Optional: "sizes" and "qualities", lists of what callers '
         'may choose; "most_pictures" of one task; "input", values that are always sent, such as '
-        '{"moderation": "low"}. ' + COMMON_HELP
+        '{"moderation": "low"}.'
     )
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:

@@ -11,7 +11,6 @@ from tasks_app.generators import data_urls, schemas, standard_webhooks
 from tasks_app.generators.base import GenerationRequest, Output, Schema
 from tasks_app.generators.errors import GeneratorError, InvalidSettings, NoAnswer
 from tasks_app.generators.remote import (
-    COMMON_HELP,
     Job,
     Link,
     RemoteAdapter,
@@ -48,7 +47,7 @@ class ReplicateAdapter(RemoteAdapter):
     settings_help: ClassVar[str] = (
         'One of: "version", the id of a version; "model", owner/name of an official model; '
         '"deployment", owner/name. Optional: "parameters", a JSON Schema of the form; "input", '
-        'values that are always sent; "kind", image or video. ' + COMMON_HELP
+        'values that are always sent; "kind", image or video.'
     )
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:
