@@ -297,6 +297,7 @@ def test_without_the_slow_tier_a_minute_is_all(
         ("-5", 0, 2),
         ("9" * 400, 0, 2),
     ],
+    ids=["seconds", "a day", "a date", "words", "negative", "huge"],
 )
 def test_retry_after_is_honoured_within_the_cap(
     deliverer: Deliverer, tell: Tell, said: str, least: float, most: float
