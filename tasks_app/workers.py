@@ -43,6 +43,8 @@ from tasks_app.gates.connection import private_client
 logger = logging.getLogger(__name__)
 
 _SIGN_INTERVAL: Final = 5.0
+_AGAIN: Final = 1.0
+"""Seconds until a worker listens again that RQ has let go."""
 _LAST_WORD: Final = 2.0
 """Seconds between the end of the drain time and the end of the process, whatever goes on."""
 _LANDING: Final = 600.0
@@ -185,9 +187,32 @@ class Worker(SimpleWorker):
         if self._deliverer is not None:
             self._deliverer.start()
             self._deliverer.look()  # what became due while no deliverer was there
-        self.work(burst=burst, logging_level=None)
+        self._listen(burst=burst)
         if self._deliverer is not None and burst:
             self._deliverer.wait_idle(_BURST_SECONDS)
+
+    def _listen(self, *, burst: bool) -> None:
+        """Hear bells until told to stop; whatever breaks off, go on listening."""
+        while True:
+            try:
+                self.work(burst=burst, logging_level=None)
+            except RedisError as error:
+                if self.birth_date is None:
+                    raise  # it never began: that is for whoever starts it
+                logger.warning("the bells cannot be heard: %s", error)
+            if burst or self._stop_requested:
+                return
+            # RQ gives up at whatever breaks off; a warm model took minutes to load.
+            logger.warning("listening for bells again")
+            time.sleep(_AGAIN)
+            self._forget_birth()
+
+    def _forget_birth(self) -> None:
+        """Let RQ take this worker, which it left without a word, for a new one."""
+        try:
+            self.connection.delete(self.key)
+        except RedisError as error:
+            logger.warning("not listening yet: %s", error)
 
     def run_maintenance_tasks(self) -> None:
         """RQ's registries hold bells only; nothing there needs repair."""
@@ -224,6 +249,14 @@ class Worker(SimpleWorker):
         except RedisError as error:
             # RQ would end the process, and with it a model that took minutes to load.
             logger.warning("no sign of life to RQ: %s", error)
+
+    def teardown(self) -> None:
+        """Leave RQ's books. What cannot be said to an absent Redis runs out by itself."""
+        for step in (self.register_death, self.unsubscribe):
+            try:
+                step()  # type: ignore[no-untyped-call]
+            except RedisError as error:
+                logger.warning("no goodbye to RQ: %s", error)
 
     def request_force_stop(self, signum: int, frame: FrameType | None) -> None:
         """Second signal: the current generation stops at its next step."""

@@ -34,11 +34,12 @@ __all__ = ["RedisError", "client", "private_client"]
 
 
 def failed_within(seconds: float) -> bool:
-    """Whether this process could not reach Redis at some moment of the last seconds."""
+    """Whether Redis failed this process at some moment of the last seconds."""
     return time.monotonic() - _failed_at < seconds
 
 
-def _has_failed() -> None:
+def note_failure() -> None:
+    """Note that Redis could not be reached, or did not do what it was asked."""
     global _failed_at
     _failed_at = time.monotonic()
 
@@ -78,16 +79,16 @@ class Patience(Retry):
     ) -> T:
         """Do it, or raise at once. Raises ``RedisError``."""
         if time.monotonic() < self._until:
-            _has_failed()
+            note_failure()
             raise RedisConnectionError("Redis did not answer a moment ago.")
         try:
             return super().call_with_retry(do, fail, is_retryable, with_failure_count)
         except RedisTimeoutError:
             self._until = time.monotonic() + PAUSE
-            _has_failed()
+            note_failure()
             raise
         except RedisConnectionError:
-            _has_failed()
+            note_failure()
             raise
 
 

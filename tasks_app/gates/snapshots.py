@@ -9,9 +9,10 @@ from typing import cast
 from uuid import UUID
 
 from redis.commands.core import Script
+from redis.exceptions import RedisError
 
 from tasks_app.gates import keys
-from tasks_app.gates.connection import client
+from tasks_app.gates.connection import client, note_failure
 
 LIVE_SECONDS = 10
 """A snapshot of a task that may still change lives shortly: a lost write heals by itself."""
@@ -27,9 +28,17 @@ return 1
 
 
 def write(task_id: UUID, version: int, body: bytes, *, terminal: bool) -> bool:
-    """Store a snapshot unless a newer one is there; returns whether it was stored."""
+    """Store a snapshot unless a newer one is there; returns whether it was stored.
+
+    Raises ``RedisError``, also while Redis answers reads but has no memory for writes: then this
+    process knows that older snapshots than the table live on.
+    """
     lifetime = TERMINAL_SECONDS if terminal else LIVE_SECONDS
-    return bool(_script()(keys=[keys.snapshot(task_id)], args=[version, body, lifetime]))
+    try:
+        return bool(_script()(keys=[keys.snapshot(task_id)], args=[version, body, lifetime]))
+    except RedisError:
+        note_failure()
+        raise
 
 
 def read(task_ids: list[UUID]) -> list[tuple[bytes | None, bytes | None]]:

@@ -19,18 +19,18 @@ def test_emptied_again_and_again_it_costs_no_task_and_admits_nobody_too_many(
 ) -> None:
     limited = make_generator("limited", max_running=3, expected_seconds=0.3)
     darkroom = service()
-    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(53)], seconds=0.3)
+    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(33)], seconds=0.3)
     darkroom.ticker()
     darkroom.workers(5)
     eventually(lambda: len(artists.unfinished(darkroom.log)) == 3, pause=0.01)
     flushes = []
-    for after in (0, 10, 11, 20, 30, 40):
+    for after in (0, 8, 9, 16, 24):
         scenes.wait_until_ended(after)
         darkroom.redis().flushall()
         flushes.append(time.monotonic())
 
-    assert scenes.wait_for_the_end() == {"success": 53}
-    _each_ran_once(darkroom, 53)
+    assert scenes.wait_for_the_end() == {"success": 33}
+    _each_ran_once(darkroom, 33)
     log = artists.read(darkroom.log)
     assert artists.most_at_once(log) == 3
     assert all(any(line.at > at for line in log) for at in flushes)
@@ -44,14 +44,14 @@ def test_emptied_all_the_time_it_still_admits_nobody_too_many(
     darkroom = service(DARKROOM_SLOT_FENCE="0.2")
     darkroom.ticker()
     darkroom.workers(4)
-    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(40)], seconds=0.05)
+    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(30)], seconds=0.05)
     redis = darkroom.redis()
     pauses = (0.0, 0.21, 0.22, 0.25, 0.3)
-    for turn in range(15):
+    for turn in range(12):
         time.sleep(pauses[turn % len(pauses)])
         redis.flushall()
-    assert scenes.wait_for_the_end() == {"success": 40}
-    _each_ran_once(darkroom, 40)
+    assert scenes.wait_for_the_end() == {"success": 30}
+    _each_ran_once(darkroom, 30)
     assert artists.most_at_once(artists.read(darkroom.log)) <= 2
 
 
@@ -62,12 +62,12 @@ def test_killed_and_back_with_nothing_or_with_old_news_it_costs_no_task(
     darkroom = service(REDIS_URL=own_redis.url)
     darkroom.ticker()
     darkroom.kept_workers(4)
-    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(18)], seconds=0.5)
+    scenes.submit_many(alice, limited, [f"picture {n}" for n in range(14)], seconds=0.5)
 
     eventually(lambda: len(artists.starts(darkroom.log)) >= 3)
     own_redis.kill()
     own_redis.start()
-    scenes.wait_until_ended(6)
+    scenes.wait_until_ended(4)
     eventually(lambda: len(artists.unfinished(darkroom.log)) == 3, pause=0.01)
     darkroom.redis().save()
     done = scenes.ended()
@@ -75,8 +75,8 @@ def test_killed_and_back_with_nothing_or_with_old_news_it_costs_no_task(
     own_redis.kill()
     own_redis.start()
 
-    assert scenes.wait_for_the_end() == {"success": 18}
-    _each_ran_once(darkroom, 18)
+    assert scenes.wait_for_the_end() == {"success": 14}
+    _each_ran_once(darkroom, 14)
     assert artists.most_at_once(artists.read(darkroom.log)) == 3
 
 

@@ -20,13 +20,14 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import httpx
+from django.db.models import Sum
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 
 from tasks_app.core import credentials
 from tasks_app.gates import keys
-from tasks_app.models import ArchivedTask, Event, Task
+from tasks_app.models import ArchivedTask, DayUse, Event, Task
 from tests import artists
 from tests.conftest import make_generator, make_user
 from tests.faults import oracle, report
@@ -405,6 +406,8 @@ class Callers:
             Count(f"events {kind}", samples[f"event {kind}"], kinds[kind])
             for kind in ("claimed", "requeued", "late_result")
         ]
+        used = DayUse.objects.filter(owner=self.user).aggregate(number=Sum("number", default=0))
+        counts.append(Count("day", used["number"], sum(_counts_for_the_day(row) for row in rows)))
         counts.append(Count("attempts", kinds["claimed"], sum(row.attempts for row in rows)))
         return counts
 
@@ -438,6 +441,14 @@ class Callers:
                 "faults": len(faults),
             }
         )
+
+
+def _counts_for_the_day(row: Row) -> bool:
+    """Whether a task counts against its owner's day: delivered, or canceled while it ran."""
+    if row.state != "failed":
+        return row.state == "success"
+    ran = [kind for kind in row.events if kind in ("claimed", "requeued", "canceled")]
+    return ran[-2:] == ["claimed", "canceled"]
 
 
 def late(task: Task) -> float | None:

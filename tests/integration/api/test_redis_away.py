@@ -174,3 +174,18 @@ def test_an_ending_told_while_redis_was_away_is_not_taken_back(
     connection.forget_failures()  # the answer has replaced the snapshot
     queries.clear_caches()
     assert as_alice.get(path).json()["status"] == "failed"
+
+
+def test_an_ending_counts_although_redis_has_no_memory_for_it(
+    as_alice: Caller, sleeper: Generator
+) -> None:
+    """It answers reads, so the snapshot of before is there and cannot be replaced."""
+    path = as_alice.submit()["Location"]
+    assert as_alice.get(path).json()["status"] == "pending"
+    client().config_set("maxmemory", "1")
+    try:
+        assert as_alice("DELETE", path).json()["status"] == "failed"
+        assert as_alice.get(path).json()["status"] == "failed"
+    finally:
+        client().config_set("maxmemory", "0")
+    assert as_alice.get(path).json()["status"] == "failed"
