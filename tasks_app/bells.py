@@ -70,7 +70,8 @@ def ring(pool: str, times: int = 1) -> int:
     Never raises for an absent Redis: the task is safe in the table and the ticker rings again.
     Rings over our own client, whose short timeouts keep a silent Redis from stopping a request.
     """
-    return _rung(HEAR, pool, pool, times, _MAX_WAITING)
+    # A deliverer takes all that is due: one bell that nobody has heard yet is enough.
+    return _rung(HEAR, pool, pool, times, 1 if pool == CALLBACKS else _MAX_WAITING)
 
 
 def ring_polls(pool: str) -> int:

@@ -1,6 +1,7 @@
 """System checks: what can be told to be wrong before anything runs."""
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from django.http.request import validate_host
 
 from tasks_app import conf
 
+_METADATA: Final = ip_address("169.254.169.254")
 _LOOPBACK: Final = frozenset({"", "127.0.0.1", "localhost", "::1"})
 """Hosts that are this one; no host at all is a Unix socket."""
 _ENCRYPTED: Final = frozenset({"require", "verify-ca", "verify-full"})
@@ -21,6 +23,7 @@ def register() -> None:
     checks.register(periods)
     checks.register(results_folder)
     checks.register(public_host)
+    checks.register(opened_networks)
     checks.register(reached_as_said, deploy=True)
     checks.register(traffic_in_the_clear, deploy=True)
 
@@ -76,6 +79,26 @@ def public_host(
             f"DARKROOM_ALLOWED_HOSTS does not name {host}, the host of DARKROOM_PUBLIC_URL.",
             hint="Add it: every request to the public address is answered 400.",
             id="darkroom.E004",
+        )
+    ]
+
+
+def opened_networks(
+    app_configs: Sequence[Any] | None = None, **kwargs: Any
+) -> list[checks.CheckMessage]:
+    """What is opened for callbacks must not be everything, nor where clouds tell secrets."""
+    wide = [
+        str(network)
+        for network in conf.get().callback_allow
+        if network.prefixlen == 0 or _METADATA in network
+    ]
+    if not wide:
+        return []
+    return [
+        checks.Error(
+            f"DARKROOM_CALLBACK_ALLOW opens {', '.join(wide)}: every user could reach into it.",
+            hint="Name the networks of the receivers only, such as 10.20.0.0/16.",
+            id="darkroom.E005",
         )
     ]
 

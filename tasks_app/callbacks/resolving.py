@@ -70,7 +70,7 @@ class Resolver:
         def run() -> None:
             try:
                 found: list[Address] | OSError = self._lookup(*key)
-            except Exception as error:
+            except Exception as error:  # whatever it is, the place must be given back
                 found = Unresolved(f"{type(error).__name__}: {error}")
             try:
                 loop.call_soon_threadsafe(self._end, key, found)
