@@ -58,6 +58,8 @@ def test_the_server_does_what_its_schema_says(
     darkroom.ticker()
     with darkroom.client(key) as client:
         artifact, token = finish_one(client)
+        client.put("/v1/callbacks/settings", json={"url": "https://shop.example/hook"})
+        callback = client.post("/v1/callbacks/test").json()["callback_id"]
     asked = tmp_path / "asked.txt"
     run = subprocess.run(
         [
@@ -72,6 +74,7 @@ def test_the_server_does_what_its_schema_says(
             "DARKROOM_TEST_ASKED": str(asked),
             "DARKROOM_TEST_ARTIFACT": artifact,
             "DARKROOM_TEST_TOKEN": token,
+            "DARKROOM_TEST_CALLBACK": callback,
             "SCHEMATHESIS_HOOKS": str(HERE / "hooks.py"),
             "PYTHONPATH": str(ROOT),
         },

@@ -29,6 +29,7 @@ EXCUSES = {
 KNOWN = {
     "artifact_id": os.environ["DARKROOM_TEST_ARTIFACT"],
     "token": os.environ["DARKROOM_TEST_TOKEN"],
+    "callback_id": os.environ["DARKROOM_TEST_CALLBACK"],
 }
 """What exists from the beginning: an id that is made up opens nothing."""
 
