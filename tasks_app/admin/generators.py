@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from tasks_app import bells
 from tasks_app.admin import journal, now, words
 from tasks_app.admin.base import Base
 from tasks_app.admin.dress import Select, display
@@ -100,6 +101,13 @@ class GeneratorForm(forms.ModelForm[Generator]):
         described = self.fields.get("settings")
         if described is not None:  # who may only look gets a form without fields
             described.help_text = format_html("{}{}", described.help_text, settings_help())
+
+    def clean_pool(self) -> str:
+        """Keep the names of queues that hold no tasks: their workers would claim nothing."""
+        pool = str(self.cleaned_data["pool"])
+        if pool == bells.CALLBACKS or pool.endswith(bells.POLLS):
+            raise ValidationError(_("This name is taken by a queue of the service itself."))
+        return pool
 
     def clean(self) -> dict[str, Any] | None:
         """Let the adapter judge its settings."""

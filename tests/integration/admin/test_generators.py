@@ -59,6 +59,8 @@ WRONG: dict[str, dict[str, Any]] = {
     "rate that is none": {"rate_per_minute": "nan"},
     "burst": {"rate_burst": "2000000000"},
     "no burst": {"rate_burst": "0"},
+    "pool of callbacks": {"pool": "callbacks"},
+    "pool of polls": {"pool": "default-polls"},
 }
 
 
