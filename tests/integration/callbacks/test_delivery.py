@@ -320,15 +320,17 @@ def test_a_test_is_tried_once(deliverer: Deliverer, tell: Tell) -> None:
 
 
 def test_a_name_that_turns_inward_is_not_followed(
-    deliverer: Deliverer, tell: Tell, names: Names
+    deliverer: Deliverer, tell: Tell, names: Names, authority: Authority
 ) -> None:
     """DNS rebinding: judged and dialled are the same address, at each attempt anew."""
     names.answers["hook.example"] = [["127.0.0.1"], ["127.0.0.2"], ["127.0.0.1", "127.0.0.2"]]
+    # Inside is one who could show the right certificate: nothing but the judge stands before him.
+    tls, tls_inside = authority.server("hook.example"), authority.server("hook.example")
     with (
-        receiver(lambda c: c.answer(500)) as one,
-        receiver(host="127.0.0.2", port=one.port) as inside,
+        receiver(lambda c: c.answer(500), tls=tls) as one,
+        receiver(host="127.0.0.2", port=one.port, tls=tls_inside) as inside,
     ):
-        callback = tell(f"http://hook.example:{one.port}/")
+        callback = tell(one.url(host="hook.example"))
         outcomes = []
         for _ in range(3):
             make_due()
