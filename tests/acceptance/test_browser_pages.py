@@ -437,13 +437,24 @@ def test_bob_sees_nothing_of_ada(visit: Callable[..., Reader], house: House, lan
     expect(page.get_by_text(bob.say("Nothing like that here"))).to_be_visible()
 
 
+def test_an_empty_studio_does_not_scroll(visit: Callable[..., Reader]) -> None:
+    bob = visit("bob")
+    page = bob.page
+    bob.go("/")
+    expect(page.locator("#compose")).to_be_visible()
+    for width, height in ((1440, 900), (1280, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollHeight") == height, (width, height)
+        bob.link("API reference").click(trial=True)  # nothing lies on it
+
+
 @BOTH
 def test_pages_fit_every_width(visit: Callable[..., Reader], house: House, language: str) -> None:
     ada = visit("ada", language)
     page = ada.page
     task = house.find(q=PICTURES[0][0])[0]["task_id"]
-    paths = ("/", "/gallery", "/keys", "/account", "/account/password", f"/tasks/{task}")
-    for path in paths:
+    paths = ("/", "/gallery", "/keys", "/account", "/account/password", "/callbacks")
+    for path in (*paths, f"/tasks/{task}"):
         ada.go(path)
         for width in (320, 375, 768, 1280, 1900):
             page.set_viewport_size({"width": width, "height": 700})
