@@ -76,20 +76,21 @@ def test_workers_killed_at_every_instant(plant: Plant) -> None:
 
 def test_a_deploy_in_the_middle(plant: Plant) -> None:
     callers = Callers(plant, "deploy", at_once=3)
-    callers.send(8, 0.5)
-    callers.send(2, 4.0)
-    before = eventually(lambda: _three(callers))
-    for line in before:
-        plant.service.child(line.pid).send_signal(signal.SIGTERM)
+    callers.send(6, 0.5)
+    callers.send(3, 4.0)
+    eventually(callers.running)
+    before = eventually(lambda: _three(plant))
+    for worker in before:
+        worker.send_signal(signal.SIGTERM)
         callers.send(2, 0.3)
-    eventually(lambda: all(plant.service.child(line.pid).poll() == 0 for line in before))
+    eventually(lambda: all(worker.poll() == 0 for worker in before), why="they end well")
     callers.verdict()
     assert outcomes(callers)["lost"] == 0
 
 
-def _three(callers: Callers) -> list[artists.Line] | None:
-    lines = callers.running()
-    return lines if len(lines) == 3 else None
+def _three(plant: Plant) -> "list[subprocess.Popen[bytes]] | None":
+    found = _workers(plant)
+    return found if len(found) == 3 else None
 
 
 def test_a_worker_frozen_for_longer_than_its_lease(plant: Plant) -> None:
