@@ -252,6 +252,7 @@ DARKROOM: dict[str, Any] = {
     "webhook_url": env.url("DARKROOM_WEBHOOK_URL", PUBLIC_URL),
     "fetch_allow": env.networks("DARKROOM_FETCH_ALLOW"),
     "remote_calls": env.integer("DARKROOM_REMOTE_CALLS", 256, minimum=1, maximum=10_000),
+    "backlog_alert": env.integer("DARKROOM_BACKLOG_ALERT", 10_000, minimum=1),
     "poll_failing_seconds": env.duration("DARKROOM_POLL_FAILING_SECONDS", 60, minimum=0.1),
     "log_prompts": env.boolean("DARKROOM_LOG_PROMPTS", False),
     "metrics_allow": env.networks("DARKROOM_METRICS_ALLOW", ["127.0.0.0/8", "::1"]),

@@ -56,6 +56,8 @@ class Conf:
     """Networks that results may be fetched from besides the open internet."""
     remote_calls: int
     """Calls of upstreams that one worker process makes at once."""
+    backlog_alert: int
+    """Tasks that wait in a pool above which an alert is raised, and fallbacks are used."""
     poll_failing_seconds: float
     """For how long an upstream must have failed to answer before its work is given up."""
     log_prompts: bool

@@ -141,14 +141,14 @@ class GeneratorAdmin(Base[Generator]):
     """What users may choose."""
 
     form = GeneratorForm
-    list_display = ("name", "title", "status", "adapter", "pool", "slots", "waiting")
+    list_display = ("name", "title", "status", "adapter", "pool", "slots", "upstream", "waiting")
     list_filter = ("adapter", "pool", "paused", "enabled")
     search_fields = ("name__startswith", "title__istartswith")
     actions = ("pause", "resume", "drain", "withdraw", "offer", "test_connection")
-    readonly_fields = ("slots", "waiting", "next_start")
+    readonly_fields = ("slots", "upstream", "waiting", "next_start")
     fieldsets = (
         (None, {"fields": (("name", "title"), "description", ("paused", "enabled"))}),
-        (_("Now"), {"fields": (("slots", "waiting", "next_start"),)}),
+        (_("Now"), {"fields": (("slots", "upstream"), ("waiting", "next_start"))}),
         (_("How it works"), {"fields": (("adapter", "kind"), "settings")}),
         (
             _("Limits"),
@@ -170,6 +170,19 @@ class GeneratorAdmin(Base[Generator]):
         if generator.enabled and generator.paused:
             found = "paused"
         return found, str(_STATES[found][1])
+
+    @display(_("upstream"))
+    def upstream(self, generator: Generator) -> str:
+        """Return what the upstream is given at once, and whether it is left alone."""
+        reading = now.pressed().get(generator.pk)
+        if reading is None:
+            return "–"
+        if reading.circuit:
+            span = words.span(reading.seconds)
+            return str(_("shut off, tried again in %(span)s") % {"span": span})
+        if reading.closed:
+            return str(_("left alone for %(span)s") % {"span": words.span(reading.seconds)})
+        return str(_("%(limit)d at once") % {"limit": reading.limit or generator.max_running})
 
     @display(_("slots used"))
     def slots(self, generator: Generator) -> str:

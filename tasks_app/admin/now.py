@@ -5,12 +5,12 @@ An absent Redis leaves gaps; it must not keep staff out.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from tasks_app.core import observation
+from tasks_app.core import observation, pressure
 from tasks_app.gates.connection import RedisError
 from tasks_app.models import Generator
 
@@ -50,6 +50,11 @@ def slots() -> dict[UUID, int]:
 def rate_waits() -> dict[UUID, float] | None:
     """Return the seconds until each used-up upstream allows a start; None: Redis is away."""
     return kept("rates", _rate_waits)
+
+
+def pressed() -> Mapping[UUID, pressure.Reading]:
+    """Return what holds for each upstream that is under pressure."""
+    return kept("pressure", pressure.readings)
 
 
 def waiting() -> dict[UUID, tuple[int, float]]:

@@ -26,10 +26,11 @@ from redis.exceptions import RedisError
 
 from tasks_app import bells, conf, metrics
 from tasks_app.callbacks import outbox
-from tasks_app.core import observation
+from tasks_app.core import observation, pressure
 from tasks_app.core.observation import Total
 from tasks_app.gates import counters, refusals
 from tasks_app.gates.connection import client
+from tasks_app.maintenance import divert
 from tasks_app.models import Generator
 
 _FORWARDED = ("X-Forwarded-For", "Forwarded", "X-Real-Ip")
@@ -119,6 +120,7 @@ def _of_tables(generators: list[Generator]) -> Iterator[Metric]:
     yield tasks
     yield from _of_totals(counted, names)
     yield from _of_backlogs(names)
+    yield from _of_pressure(generators)
     yield from _of_callbacks()
     paused = _family("generator_paused", "Whether a generator starts no tasks.", "generator")
     for generator in generators:
@@ -174,6 +176,24 @@ def _of_backlogs(names: Mapping[UUID, str]) -> Iterator[Metric]:
     for pool, age in sorted(ages.items()):
         oldest.add_metric([pool], age)
     yield from (depth, oldest)
+
+
+def _of_pressure(generators: list[Generator]) -> Iterator[Metric]:
+    limit = _family("upstream_limit", "Tasks that an upstream is given at once.", "generator")
+    shut = _family("upstream_shut", "Seconds until an upstream is asked again.", "generator")
+    circuit = _family("upstream_circuit", "Whether the circuit is open: 1.", "generator")
+    pressed = pressure.readings()
+    for one in generators:
+        reading = pressed.get(one.pk, pressure.Reading())
+        own = one.max_running
+        limit.add_metric([one.name], own if reading.limit is None else min(own, reading.limit))
+        shut.add_metric([one.name], reading.seconds)
+        circuit.add_metric([one.name], float(reading.circuit))
+    crowded = _family("backlog_alert", "Whether too many tasks wait in a pool: 1.", "pool")
+    full = set(divert.crowded_pools())
+    for pool in sorted({*observation.pools(), *full}):
+        crowded.add_metric([pool], float(pool in full))
+    yield from (limit, shut, circuit, crowded)
 
 
 def _of_callbacks() -> Iterator[Metric]:

@@ -13,7 +13,8 @@ No network call happens inside the transaction. Without Redis nothing is claimed
 
 import logging
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -27,8 +28,9 @@ from django.db import (
 )
 
 from tasks_app import bells, conf
-from tasks_app.core import effects, fairness
+from tasks_app.core import effects, fairness, pressure
 from tasks_app.core.clock import database_now
+from tasks_app.core.pressure import Reading
 from tasks_app.core.transitions import move
 from tasks_app.gates import keys, slots
 from tasks_app.generators import registry
@@ -121,30 +123,51 @@ ORDER BY turn.head_tag + COALESCE(lane.shift, 0), {_RANK.format(flow="turn")}, t
 
 def candidates(pool: str) -> list[Pick]:
     """Read the tasks that could start next, in fair order."""
+    pressed = pressure.readings()
     values: dict[str, Any] = {
         "pool": pool,
         "full_owners": slots.full_owners(),
-        "closed": closed_generators(),
+        "closed": closed_generators(pressed),
         "flows": _FLOWS_PER_GENERATOR,
         "tasks": _TASKS_PER_FLOW,
     }
     with connection.cursor() as cursor:
         cursor.execute(_CANDIDATES, values)
-        return [
-            Pick(slots.Candidate(*row[:7]), row[7], row[8], Priority(row[9]), row[10])
-            for row in cursor.fetchall()
-        ]
+        rows = cursor.fetchall()
+    picks = []
+    for *of_task, turn, lane_of, priority, weight in rows:
+        candidate = _pressed(slots.Candidate(*of_task), pressed)
+        picks.append(Pick(candidate, turn, lane_of, Priority(priority), weight))
+    return picks
 
 
-def closed_generators() -> list[UUID]:
-    """Generators without a free slot, or whose upstream's rate is used up: not worth reading."""
+def _pressed(candidate: slots.Candidate, pressed: Mapping[UUID, Reading]) -> slots.Candidate:
+    """Return a candidate with what its upstream takes at once, if that is less."""
+    limit = limit_in_force(candidate.generator_id, candidate.generator_limit, pressed)
+    return replace(candidate, generator_limit=limit)
+
+
+def limit_in_force(pk: UUID, own: int, pressed: Mapping[UUID, Reading]) -> int:
+    """Return how many tasks of a generator may run now, of which its own limit is ``own``."""
+    reading = pressed.get(pk)
+    return own if reading is None or reading.limit is None else min(own, reading.limit)
+
+
+def closed_generators(pressed: Mapping[UUID, Reading] | None = None) -> list[UUID]:
+    """Generators that start nothing now: not worth reading.
+
+    They have no free slot, or their upstream's rate is used up, or it is left alone.
+    """
+    pressed = pressure.readings() if pressed is None else pressed
     open_ones = list(Generator.objects.filter(paused=False))
     used = slots.used([keys.slots_generator(one.pk) for one in open_ones])
     waits = slots.rate_waits([rate_of(one) for one in open_ones])
     return [
         one.pk
         for one, count in zip(open_ones, used, strict=True)
-        if count >= one.max_running or one.pk in waits
+        if count >= limit_in_force(one.pk, one.max_running, pressed)
+        or one.pk in waits
+        or (one.pk in pressed and pressed[one.pk].closed)
     ]
 
 

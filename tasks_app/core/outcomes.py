@@ -43,8 +43,13 @@ def succeeded(attempt: Attempt, artifacts: Sequence[Artifact]) -> bool:
     return won
 
 
-def failed(attempt: Attempt, code: ErrorCode, detail: str, *, retryable: bool) -> bool:
-    """The attempt failed. Returns False when the task had ended, or was taken away, before."""
+def failed(
+    attempt: Attempt, code: ErrorCode, detail: str, *, retryable: bool, at_least: float = 0.0
+) -> bool:
+    """The attempt failed. Returns False when the task had ended, or was taken away, before.
+
+    ``at_least``: seconds until it may be tried again, if it may be.
+    """
     with transaction.atomic():
         task = _task_of(attempt)
         moved = False
@@ -57,6 +62,8 @@ def failed(attempt: Attempt, code: ErrorCode, detail: str, *, retryable: bool) -
                 attempts=task.attempt_number,
                 cap=conf.get().max_attempts,
             )
+            if isinstance(decision, Again):
+                decision = Again(max(decision.delay, at_least))
             moved = _follow(task, decision, detail, spent=1, reason=str(code))
         _end(attempt, Outcome.ERROR if moved else Outcome.REVOKED, code, detail)
     _settled(attempt)

@@ -1,11 +1,14 @@
 """Figures of each pool, published every two seconds: what reads add to waiting tasks."""
 
+from collections.abc import Mapping
 from typing import Final
+from uuid import UUID
 
 from django.db import connection
 
 from tasks_app import conf
-from tasks_app.core import estimates
+from tasks_app.core import claim, estimates, pressure
+from tasks_app.core.pressure import Reading
 from tasks_app.gates import figures, keys, refusals, slots, workers
 from tasks_app.gates.figures import Figures, GeneratorFigures
 from tasks_app.maintenance import foresight
@@ -22,17 +25,17 @@ def publish_all() -> None:
     used = slots.used([keys.slots_all(), *(keys.slots_generator(g.pk) for g in generators)])
     load = foresight.load(generators)
     seconds = {generator.pk: usual_seconds(generator) for generator in generators}
-    refuses = refusals.known()
+    refuses, pressed = refusals.known(), pressure.readings()
     for pool in sorted({*known_pools(), *(generator.pool for generator in generators)}):
         alive = workers.count(pool)
         seen = foresight.foresee(pool, alive, load)
         known = {
             str(generator.pk): GeneratorFigures(
                 used=count,
-                limit=generator.max_running,
+                limit=claim.limit_in_force(generator.pk, generator.max_running, pressed),
                 paused=generator.paused,
                 seconds=seconds[generator.pk],
-                rate_wait=round(load.waits.get(generator.pk, 0.0), 3),
+                rate_wait=round(_wait(generator, load.waits, pressed), 3),
                 entry=seen.entries.get(generator.pk),
             )
             for generator, count in zip(generators, used[1:], strict=True)
@@ -50,6 +53,15 @@ def publish_all() -> None:
                 full_owners=sorted({*seen.full_owners, *slots.full_owners()}),
             )
         )
+
+
+def _wait(
+    generator: Generator, rates: Mapping[UUID, float], pressed: Mapping[UUID, Reading]
+) -> float:
+    """Return the seconds until the upstream may be asked again; 0: now."""
+    reading = pressed.get(generator.pk)
+    left = max(reading.seconds, 1.0) if reading is not None and reading.closed else 0.0
+    return max(rates.get(generator.pk, 0.0), left)
 
 
 def _pending(pool: str) -> int:

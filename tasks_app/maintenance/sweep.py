@@ -19,7 +19,7 @@ from tasks_app import conf, metrics
 from tasks_app.core import outcomes, results
 from tasks_app.core.clock import database_now
 from tasks_app.lifecycle import State
-from tasks_app.maintenance import callbacks, due, reconcile, remote, tallies
+from tasks_app.maintenance import callbacks, divert, due, reconcile, remote, tallies
 from tasks_app.maintenance.repairs import database_age, repair
 from tasks_app.maintenance.report import Report
 from tasks_app.models import Attempt, Task
@@ -143,6 +143,7 @@ STEPS: Final[tuple[tuple[str, Step], ...]] = (
     ("remote work", remote.tidy),
     ("slots", reconcile.slot_sets),
     ("remote slots", remote.hold_slots),
+    ("fallbacks", divert.to_fallbacks),
     ("bells", due.ring_where_work_waits),
     ("bells for submitted work", remote.ring_for_due),
     ("callbacks", due.ring_for_callbacks),

@@ -15,6 +15,7 @@ from tasks_app.models.generators import Generator, Setup
 from tasks_app.models.ids import new_id
 from tasks_app.models.keys import ApiKey, IdempotencyKey
 from tasks_app.models.plans import Account, DayUse, GroupPlan, Plan
+from tasks_app.models.pressure import Pressure
 from tasks_app.models.shipped import Shipped
 from tasks_app.models.signs import Sign
 from tasks_app.models.tallies import Tally, Total
@@ -40,6 +41,7 @@ __all__ = [
     "Lane",
     "Plan",
     "Pool",
+    "Pressure",
     "Setup",
     "Shipped",
     "Sign",

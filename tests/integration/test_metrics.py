@@ -300,7 +300,7 @@ def test_a_scrape_asks_a_number_of_times_that_does_not_grow(
             name=f"g{number}", title="g", adapter="sketch", pool=f"pool{number}"
         )
         submit(alice)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(17):
         client.get("/metrics")
 
 

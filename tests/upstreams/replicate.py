@@ -57,6 +57,12 @@ class Replicate(Fake):
                 return Answer(200, self._state(found) | script.pop(0))
             return Answer(200, self._state(found))
 
+    def finish(self) -> None:
+        """Let everything be done now."""
+        with self.lock:
+            for one in self.predictions.values():
+                one["seconds"] = 0.0
+
     def running(self) -> int:
         """Return how many predictions run."""
         states = [self._state(one)["status"] for one in self.predictions.values()]
@@ -71,6 +77,7 @@ class Replicate(Fake):
             "input": body["input"],
             "webhook": body.get("webhook"),
             "begun": time.monotonic(),
+            "seconds": self.seconds,
         }
         self.predictions[made["id"]] = made
         self.peak = max(self.peak, self.running())
@@ -81,7 +88,7 @@ class Replicate(Fake):
         state: dict[str, Any] = {"id": one["id"], "input": one["input"], "output": None}
         if one.get("canceled"):
             return state | {"status": "canceled", "error": None}
-        if time.monotonic() - one["begun"] < self.seconds:
+        if time.monotonic() - one["begun"] < one["seconds"]:
             return state | {"status": "processing", "error": None}
         if prompt.startswith("fail"):
             return state | {"status": "failed", "error": "CUDA out of memory"}

@@ -21,8 +21,9 @@ from django.db import DatabaseError, InterfaceError
 from redis.exceptions import RedisError
 
 from tasks_app import bells, conf
-from tasks_app.core import execution, outcomes, warm
+from tasks_app.core import execution, outcomes, pressure, warm
 from tasks_app.core.claim import Claim
+from tasks_app.core.pressure import Fact
 from tasks_app.core.remote import finishing, records, schedule, setups
 from tasks_app.core.remote.engine import Engine, Flight, Kind
 from tasks_app.core.remote.lines import SUBMIT_SECONDS, Line
@@ -43,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 2.0
 _MOST_ID: Final = 255
+_SHUT_SECONDS: Final = 5.0
+"""For who was claimed in the moment in which the circuit opened; the next claim sees that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,9 @@ def begin(claim: Claim, engine: Engine) -> None:
     except Exception as error:
         failure = execution.as_generator_error(claim, error)
         outcomes.failed(claim.attempt, failure.code, failure.detail, retryable=False)
+        return
+    if not pressure.may_submit(claim.generator):
+        outcomes.refused(claim.attempt, "The model service is left alone.", _SHUT_SECONDS)
         return
     setup, token = setups.setup_of(claim.generator), secrets.token_urlsafe(24)
     if not records.started(claim.attempt, setup, token):
@@ -90,29 +96,49 @@ def _hold(claim: Claim) -> None:
 
 
 async def _submit(engine: Engine, submission: _Submission) -> None:
-    attempt = submission.attempt
     try:
-        answer = await _answered(engine, submission)
-        if isinstance(answer, Submitted):
-            await _submitted(engine, submission, answer)
-        else:
-            await _finished(engine, submission, answer)
+        await _sent(engine, submission)
     except TimeoutError:
         # The call has been broken off; whether the upstream noticed is not known, so that the
         # slots are kept for the grace.
+        await _felt(engine, submission, Fact.FAILED)
         await engine.durably(outcomes.timed_out, submission.claim.task)
     except Busy as busy:
+        await _felt(engine, submission, Fact.OURS if busy.ours else Fact.BUSY, busy.retry_after)
         await _refused(engine, submission, busy)
     except NoAnswer as error:
+        await _felt(engine, submission, Fact.FAILED)
         await _unknown(engine, submission, error)
     except GeneratorError as error:
-        await engine.durably(_fail, attempt, error)
+        await _felt(engine, submission, Fact.FAILED if error.retryable else Fact.TAKEN)
+        await engine.durably(_fail, submission, error)
     except (DatabaseError, InterfaceError):
         raise  # it has been tried for long; who finds the attempt without heartbeat goes on
     except Exception as error:
         # A fault of our own, at a moment when the job may exist.
         failure = execution.as_generator_error(submission.claim, error)
-        await engine.durably(_fail, attempt, GeneratorError(failure.code, failure.detail))
+        final = GeneratorError(failure.code, failure.detail)
+        await engine.durably(_fail, submission, final)
+
+
+async def _sent(engine: Engine, submission: _Submission) -> None:
+    answer = await _answered(engine, submission)
+    if isinstance(answer, Submitted):
+        await _submitted(engine, submission, answer)
+        await _felt(engine, submission, Fact.TAKEN)
+    else:
+        await _finished(engine, submission, answer)
+
+
+async def _felt(
+    engine: Engine, submission: _Submission, fact: Fact, retry_after: float | None = None
+) -> None:
+    """Note how the upstream bears up. What fails here must not keep the task from going on."""
+    generator, begun = submission.claim.generator, submission.attempt.started_at
+    try:
+        await engine.in_database(pressure.note, generator, fact, begun, retry_after)
+    except (DatabaseError, InterfaceError) as error:
+        logger.warning("could not note how %s bears up: %s", generator.name, error)
 
 
 async def _answered(engine: Engine, submission: _Submission) -> Submitted | UpstreamAnswer:
@@ -177,6 +203,7 @@ async def _finished(engine: Engine, submission: _Submission, answer: UpstreamAns
     """A synchronous upstream has answered with the result, or with why there is none."""
     if answer.error is not None:
         raise answer.error
+    await _felt(engine, submission, Fact.TAKEN)
     line = Line(
         engine.clients.keeping,
         submission.claim.generator.name,
@@ -207,13 +234,23 @@ async def _unknown(engine: Engine, submission: _Submission, error: NoAnswer) -> 
         await engine.durably(records.look_again, attempt, LOOK_SECONDS)
     elif submission.setup.settings.get("free_to_repeat", False):
         again = GeneratorError(ErrorCode.UPSTREAM_ERROR, error.detail, retryable=True)
-        await engine.durably(_fail, attempt, again)
+        await engine.durably(_fail, submission, again)
     else:
-        await engine.durably(_fail, attempt, error)
+        await engine.durably(_fail, submission, error)
 
 
-def _fail(attempt: Attempt, error: GeneratorError) -> None:
-    outcomes.failed(attempt, error.code, error.detail, retryable=error.retryable)
+def _fail(submission: _Submission, error: GeneratorError) -> None:
+    """Write a failure; what may be tried again costs one of the generator's retries."""
+    at_least = 0.0
+    if error.retryable and not pressure.take_retry(submission.claim.generator):
+        at_least = pressure.RETRY_SECONDS
+    outcomes.failed(
+        submission.attempt,
+        error.code,
+        error.detail,
+        retryable=error.retryable,
+        at_least=at_least,
+    )
 
 
 def _seconds_left(claim: Claim) -> float:
