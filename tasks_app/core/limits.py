@@ -76,12 +76,12 @@ def _counts(account: Account, limits: Limits, now: datetime) -> list[LimitState]
 
 
 def _submit(account: Account, limits: Limits, now: datetime) -> LimitState:
-    """Return the state of the rate; ``reset`` is until one more is allowed, if none is."""
+    """Return the state of the rate; ``reset`` is the seconds until one more is allowed than now."""
     interval, burst = limits.submit_interval, limits.submit_burst
     verdict = _rate(account, limits, now)
     left = min(burst, verdict.remaining + 1) if verdict.allowed else 0
     ahead = max(0.0, (verdict.tat - now).total_seconds() - interval)
-    reset = ahead if verdict.allowed else verdict.retry_after
+    reset = _until_more(ahead, interval) if verdict.allowed else verdict.retry_after
     at = None if verdict.allowed else now + timedelta(seconds=verdict.retry_after)
     return LimitState(
         "submit", burst, left, burst - left, reset, window=interval * burst, resets_at=at
@@ -92,9 +92,15 @@ def _rate(account: Account, limits: Limits, now: datetime) -> rates.Verdict:
     return rates.conform(account.submit_tat, now, limits.submit_interval, limits.submit_burst)
 
 
+def _until_more(ahead: float, interval: float) -> float:
+    """Return the seconds until one more is allowed, ``ahead`` seconds before all of them are."""
+    return ahead % interval or min(ahead, interval)
+
+
 def _after(state: LimitState, limits: Limits) -> LimitState:
     """Return a limit as it is once this submission has been accepted."""
-    reset = state.reset + (limits.submit_interval if state.name == "submit" else 0.0)
+    interval = limits.submit_interval
+    reset = _until_more(state.reset + interval, interval) if state.name == "submit" else state.reset
     return replace(state, remaining=state.remaining - 1, used=state.used + 1, reset=reset)
 
 
