@@ -10,9 +10,10 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from tasks_app import bells
-from tasks_app.admin import searching
+from tasks_app.admin import searching, words
 from tasks_app.admin.base import Base, ReadOnly
-from tasks_app.admin.dress import TabularInline, display
+from tasks_app.admin.dress import TabularInline, coloured, display
+from tasks_app.admin.filters import HowFar
 from tasks_app.callbacks import outbox
 from tasks_app.models import Callback, CallbackAddress, CallbackAttempt
 
@@ -22,18 +23,34 @@ class AttemptInline(ReadOnly, TabularInline[CallbackAttempt, Callback]):
 
     model = CallbackAttempt
     extra = 0
-    fields = ("number", "at", "seconds", "outcome", "status", "answer")
+    hide_title = True  # a number among its fields says as much
+    fields = ("number", "at", "took", "came", "http_status", "answer")
     readonly_fields = fields
     ordering = ("-number",)
     verbose_name_plural = _("delivery attempts")
+
+    @display(_("took"))
+    def took(self, attempt: CallbackAttempt) -> str:
+        """Return how long the receiver took."""
+        return f"{attempt.seconds:.3f} s"
+
+    @display(_("outcome"))
+    def came(self, attempt: CallbackAttempt) -> str:
+        """Return what came of it."""
+        return words.delivery(attempt.outcome)
+
+    @display(_("HTTP status"))
+    def http_status(self, attempt: CallbackAttempt) -> int | None:
+        """Return what the receiver answered."""
+        return attempt.status
 
 
 @admin.register(Callback)
 class CallbackAdmin(ReadOnly, Base[Callback]):
     """The outbox. Bodies hold what users asked for, and are not shown here."""
 
-    list_display = ("event", "owner", "state", "attempts", "last_outcome", "last_status", "made")
-    list_filter = ("state",)
+    list_display = ("event", "owner", "standing", "attempts", "came", "http_status", "made")
+    list_filter = (HowFar,)
     list_select_related = ("owner",)
     search_fields = ("owner",)
     search_help_text = _("The beginning of an id or of a user's name")
@@ -42,14 +59,15 @@ class CallbackAdmin(ReadOnly, Base[Callback]):
     actions = ("redeliver",)
     inlines = (AttemptInline,)
     fields = (
-        ("event", "state"),
+        ("event", "state_now"),
         ("owner", "task_id"),
         "url",
-        ("attempts", "last_outcome", "last_status"),
-        ("created_at", "last_at", "next_attempt_at", "ended_at"),
+        ("attempts", "came", "http_status"),
+        ("created_at", "ended_at"),
+        ("last_at", "next_attempt_at"),
     )
     readonly_fields = (
-        *("event", "state", "owner", "task_id", "url", "attempts", "last_outcome", "last_status"),
+        *("event", "state_now", "owner", "task_id", "url", "attempts", "came", "http_status"),
         *("created_at", "last_at", "next_attempt_at", "ended_at"),
     )
 
@@ -62,6 +80,26 @@ class CallbackAdmin(ReadOnly, Base[Callback]):
     ) -> tuple[QuerySet[Callback], bool]:
         """Search by prefix of the id or of the owner's name."""
         return searching.search(queryset, search_term, "pk", "owner_id"), False
+
+    @display(_("state"), label=words.CALLBACK_COLOURS)
+    def standing(self, callback: Callback) -> tuple[str, str]:
+        """Return how far it is, as a coloured word."""
+        return words.callback_state(callback.state)
+
+    @display(_("state"))
+    def state_now(self, callback: Callback) -> str:
+        """Return how far it is, dressed as in the list."""
+        return coloured(*words.callback_state(callback.state), words.CALLBACK_COLOURS)
+
+    @display(_("outcome"))
+    def came(self, callback: Callback) -> str:
+        """Return what came of the last attempt."""
+        return words.delivery(callback.last_outcome)
+
+    @display(_("HTTP status"))
+    def http_status(self, callback: Callback) -> int | None:
+        """Return what the receiver answered last."""
+        return callback.last_status
 
     @display(_("created"))
     def made(self, callback: Callback) -> Any:

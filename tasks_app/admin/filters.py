@@ -35,6 +35,22 @@ class InState(admin.SimpleListFilter):
         return queryset.filter(state=wanted) if wanted in words.STATES else queryset
 
 
+class HowFar(admin.SimpleListFilter):
+    """By state of a callback, as the list names it."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        """Offer what states are called."""
+        return list(words.CALLBACKS.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow to one state."""
+        wanted = self.value()
+        return queryset.filter(state=wanted) if wanted in words.CALLBACKS else queryset
+
+
 class Submitted(admin.SimpleListFilter):
     """Since when: task ids begin with their time, so that this is a range of the primary key."""
 

@@ -39,6 +39,12 @@ def groups(request: HttpRequest) -> list[dict[str, Any]]:
                     "tasks_app.view_generator",
                 ),
                 (_("Plans"), "layers", "tasks_app_plan_changelist", "tasks_app.view_plan"),
+                (
+                    _("Plans of groups"),
+                    "groups",
+                    "tasks_app_groupplan_changelist",
+                    "tasks_app.view_groupplan",
+                ),
             ],
         ),
         (
@@ -48,6 +54,11 @@ def groups(request: HttpRequest) -> list[dict[str, Any]]:
                 (_("Accounts"), "speed", "tasks_app_account_changelist", "tasks_app.view_account"),
                 (_("API keys"), "key", "tasks_app_apikey_changelist", "tasks_app.view_apikey"),
                 (_("Groups"), "group", "auth_group_changelist", "auth.view_group"),
+            ],
+        ),
+        (
+            _("Callbacks"),
+            [
                 (
                     _("Callbacks"),
                     "webhook",
@@ -59,12 +70,6 @@ def groups(request: HttpRequest) -> list[dict[str, Any]]:
                     "link",
                     "tasks_app_callbackaddress_changelist",
                     "tasks_app.view_callbackaddress",
-                ),
-                (
-                    _("Plans of groups"),
-                    "groups",
-                    "tasks_app_groupplan_changelist",
-                    "tasks_app.view_groupplan",
                 ),
             ],
         ),

@@ -8,11 +8,11 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import JSONField, Q, QuerySet, Value
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -26,7 +26,7 @@ from tasks_app.admin.dress import (
     display,
 )
 from tasks_app.core import accounts, credentials
-from tasks_app.models import ApiKey, GroupPlan
+from tasks_app.models import Account, ApiKey, GroupPlan, Task
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
@@ -42,6 +42,8 @@ class KeyInline(ReadOnly, TabularInline[ApiKey, User]):
     verbose_name_plural = _("API keys")
 
 
+_OPENS = "links_that_open"
+_LINK = "text-primary-600 dark:text-primary-500"
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 
@@ -82,19 +84,27 @@ class UserAdmin(Kept, DjangoUserAdmin[User], Base[User]):
         """Return links to what belongs to the user."""
         if user.pk is None:
             return ""
-        return format_html(
-            '<a class="{0}" href="{1}?q={2}">{3}</a> · <a class="{0}" href="{4}">{5}</a> · '
-            '<a class="{0}" href="{6}?user={7}">{8}</a>',
-            "text-primary-600 dark:text-primary-500",
-            reverse("admin:tasks_app_task_changelist"),
-            user.username,
-            _("tasks"),
+        tasks, limits, key = (
+            reverse("admin:tasks_app_task_changelist", query={"q": user.username}),
             reverse("admin:tasks_app_account_change", args=[user.pk]),
-            _("limits"),
-            reverse("admin:tasks_app_apikey_add"),
-            user.pk,
-            _("make a key"),
+            reverse("admin:tasks_app_apikey_add", query={"user": user.pk}),
         )
+        links = ((tasks, _("tasks")), (limits, _("limits")), (key, _("make a key")))
+        opens: list[bool] = getattr(user, _OPENS)
+        shown = [(_LINK, *link) for link, one in zip(links, opens, strict=True) if one]
+        return format_html_join(" · ", '<a class="{}" href="{}">{}</a>', shown)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        """Say with each user which of the links open for this member of the staff."""
+        tasks, limits, keys = (
+            self.admin_site.get_model_admin(model) for model in (Task, Account, ApiKey)
+        )
+        opens = (
+            tasks.has_view_permission(request),
+            limits.has_view_permission(request),
+            keys.has_add_permission(request),
+        )
+        return super().get_queryset(request).annotate(**{_OPENS: Value(opens, JSONField())})
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Only superusers change superusers."""

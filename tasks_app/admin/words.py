@@ -12,7 +12,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tasks_app.lifecycle import (
+    DELIVERY_SENTENCES,
     ERROR_SENTENCES,
+    CallbackState,
+    Delivery,
     ErrorCode,
     EventKind,
     Outcome,
@@ -42,6 +45,19 @@ COLOURS: Final[Mapping[str, str]] = {
     CANCELED: "default",
 }
 """By state, never by word: a word has a language."""
+
+CALLBACKS: Final[Mapping[str, Promise]] = {
+    CallbackState.PENDING.value: _("waiting"),
+    CallbackState.DELIVERED.value: _("delivered"),
+    CallbackState.EXHAUSTED.value: _("given up"),
+    CallbackState.DISABLED.value: _("address disabled"),
+}
+CALLBACK_COLOURS: Final[Mapping[str, str]] = {
+    CallbackState.PENDING.value: "info",
+    CallbackState.DELIVERED.value: "success",
+    CallbackState.EXHAUSTED.value: "danger",
+    CallbackState.DISABLED.value: "default",
+}
 
 _EVENTS: Final[Mapping[str, Promise]] = {
     EventKind.SUBMITTED: _("submitted"),
@@ -134,6 +150,16 @@ def state(task: Task) -> tuple[str, str]:
     """Return what the colour depends on, and the word."""
     found = state_of(task)
     return found, str(STATES[found])
+
+
+def callback_state(found: str) -> tuple[str, str]:
+    """Return what the colour depends on, and the word."""
+    return found, str(CALLBACKS[found])
+
+
+def delivery(outcome: str) -> str:
+    """Return what came of an attempt to deliver a callback."""
+    return gettext(DELIVERY_SENTENCES[Delivery(outcome)]) if outcome else ""
 
 
 def event(kind: str) -> str:

@@ -10,7 +10,7 @@ from django.test import Client
 
 from tasks_app.callbacks import outbox
 from tasks_app.callbacks.sending import Answer
-from tasks_app.lifecycle import CallbackEvent, Delivery
+from tasks_app.lifecycle import DELIVERY_SENTENCES, CallbackEvent, Delivery
 from tasks_app.models import Callback, CallbackAddress
 
 pytestmark = pytest.mark.django_db
@@ -38,8 +38,12 @@ def test_staff_see_how_it_went_and_not_what_was_asked_for(
     staff_with: Staff, failed: Callback
 ) -> None:
     client = staff_with("view_callback", "view_callbackattempt")
-    assert "exhausted" in client.get(LIST).content.decode()
+    told = client.get(LIST).content.decode()
+    assert "given up" in told
+    assert DELIVERY_SENTENCES[Delivery.REFUSED] in told
     assert str(failed.pk) in client.get(f"{LIST}?q=alice").content.decode()
+    for state, there in (("exhausted", True), ("delivered", False), ("nonsense", True)):
+        assert (str(failed.pk) in client.get(f"{LIST}?state={state}").content.decode()) is there
     page = client.get(f"{LIST}{failed.pk}/change/").content.decode()
     for words in (URL, "503", "&lt;i&gt;busy"):
         assert words in page

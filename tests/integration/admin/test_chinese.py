@@ -5,26 +5,51 @@ What the pages say comes from the product, from django-unfold and from Django; a
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.db.models.functions import Now
 from django.test import Client
 
+from tasks_app.callbacks import outbox
+from tasks_app.callbacks.sending import Answer
 from tasks_app.core import credentials, outcomes, staff
 from tasks_app.generators import registry
-from tasks_app.lifecycle import ErrorCode, EventKind, Outcome, State, Wait
-from tasks_app.models import Event, Generator, Plan
+from tasks_app.lifecycle import (
+    CallbackEvent,
+    CallbackState,
+    Delivery,
+    ErrorCode,
+    EventKind,
+    Outcome,
+    State,
+    Wait,
+)
+from tasks_app.maintenance import archive
+from tasks_app.models import (
+    ArchivedTask,
+    Callback,
+    CallbackAddress,
+    Event,
+    Generator,
+    GroupPlan,
+    Plan,
+    Task,
+)
 from tests.conftest import make_generator
 from tests.integration.helpers import artifacts, claimed, submit
 
 pytestmark = pytest.mark.django_db
 
+HOOK = "https://shop.example/hook"
 NAMES = {
     *("Darkroom", "root", "alice", "carol", "sleeper", "unused", "standard", "nightshift"),
     *("tests", "artists", "mykey", "default", "demo", "picture", "by", "hand", "salt"),
     *registry.names(),
+    *("English", "zh-hans", "HTTP", "test"),  # "test" is the name of an event
     *("EN", "esc", "Ctrl", "Control", "Mac", "Command"),
     *("UTC", "API", "JSON", "Schema", "LDAP", "URL", "ID", "width", "height"),
     *("Darkroom's", "Redis", "PostgreSQL", "image", "video", "png", "kB", "min", "ms"),
@@ -37,7 +62,7 @@ NAMES = {
 
 _LOWER = {name.lower() for name in NAMES}
 _CODES = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f-]{5,27}|[0-9a-f]{8}…[0-9a-f]{6}|dk_[\w-]*|\b\w*\d\w*\b|[\w.]+@[\w.]+"
+    r"[Hh]ttps://\S+|[0-9a-f]{8}-[0-9a-f-]{5,27}|[0-9a-f]{8}…[0-9a-f]{6}|dk_[\w-]*|\b\w*\d\w*\b|[\w.]+@[\w.]+"
     r'|"[^"]*"'
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z_'’-]+")
@@ -131,12 +156,40 @@ def rows(
     make_generator("demo", enabled=False)
     group = Group.objects.create(name="nightshift")
     plan = Plan.objects.create(name="nightshift")
-    return tasks | {"user": alice, "unused": unused, "group": group, "plan": plan}
+    given = GroupPlan.objects.create(group=group, plan=Plan.objects.create(name="demo"))
+    others = {"of group": given, "plan": plan}
+    others |= {"archived": archived(alice), "callback": refused(alice)}
+    address = CallbackAddress.objects.create(owner=alice, url=HOOK, disabled_at=Now())
+    return tasks | others | {"user": alice, "unused": unused, "group": group, "address": address}
+
+
+def archived(owner: Any) -> ArchivedTask:
+    """Return a task of long ago, in the archive."""
+    task = submit(owner)
+    long_ago = task.created_at - timedelta(days=400)
+    staff.cancel(task.pk, "carol")
+    Task.objects.filter(pk=task.pk).update(created_at=long_ago, finished_at=long_ago)
+    list(archive.archive())
+    return ArchivedTask.objects.get(pk=task.pk)
+
+
+def refused(owner: Any) -> Callback:
+    """Return a callback that came back with an error."""
+    row = outbox.write(owner.pk, None, CallbackEvent.TEST, HOOK, b"{}")
+    (job,) = outbox.take(outbox.Room(9))
+    outbox.settle(job, Answer(Delivery.REFUSED, 503, b"", seconds=0.1))
+    return row
 
 
 LISTS = (
     *("tasks_app/task", "tasks_app/event", "tasks_app/generator", "tasks_app/plan"),
     *("tasks_app/account", "tasks_app/apikey", "auth/user", "auth/group"),
+    *("tasks_app/groupplan", "tasks_app/archivedtask"),
+    *("tasks_app/callback", "tasks_app/callbackaddress"),
+)
+READ_ONLY = (
+    *("tasks_app/task", "tasks_app/event", "tasks_app/archivedtask"),
+    *("tasks_app/callback", "tasks_app/callbackaddress"),
 )
 
 
@@ -146,7 +199,7 @@ def test_lists_searches_filters_and_forms_are_in_chinese(
     paths = ["", "tasks_app/", "auth/", "password_change/"]
     for name in LISTS:
         paths += [f"{name}/", f"{name}/?q=nothing", f"{name}/?q=al", f"{name}/?since=24h"]
-        if name not in ("tasks_app/task", "tasks_app/event"):
+        if name not in READ_ONLY:
             paths.append(f"{name}/add/")
     paths += [f"tasks_app/task/?state={state}" for state in (*State, "canceled")]
     paths += ["tasks_app/generator/?paused__exact=1", "auth/user/?is_active__exact=1&q=al"]
@@ -164,7 +217,10 @@ def test_pages_of_rows_histories_and_confirmations_are_in_chinese(
     paths += [f"tasks_app/event/{event}/", f"tasks_app/generator/{rows['unused'].pk}/"]
     paths += [f"tasks_app/plan/{rows['plan'].pk}/", f"tasks_app/account/{rows['user'].pk}/"]
     paths += [f"tasks_app/apikey/{key.pk}/", f"auth/user/{rows['user'].pk}/"]
-    paths += [f"auth/group/{rows['group'].pk}/"]
+    paths += [f"auth/group/{rows['group'].pk}/", f"tasks_app/groupplan/{rows['of group'].pk}/"]
+    paths += [f"tasks_app/archivedtask/{rows['archived'].pk}/"]
+    paths += [f"tasks_app/callback/{rows['callback'].pk}/"]
+    paths += [f"tasks_app/callbackaddress/{rows['address'].pk}/"]
     left: dict[str, list[str]] = {}
     for path in paths:
         for page in ("change/", "history/"):
@@ -197,6 +253,9 @@ def test_answers_of_actions_and_what_is_wrong_in_forms_are_in_chinese(
     act("tasks_app/apikey", "revoke_keys", rows["user"].api_keys.get().pk)
     for action in ("deactivate", "activate"):
         act("auth/user", action, rows["user"].pk)
+    act("tasks_app/account", "assign_plan", rows["user"].pk)
+    act("tasks_app/callback", "redeliver", rows["callback"].pk)
+    act("tasks_app/callbackaddress", "enable", rows["address"].pk)
     act("auth/group", "delete_selected", rows["group"].pk)
     act("auth/group", "", rows["group"].pk)
     forms: dict[str, dict[str, str]] = {
@@ -269,6 +328,7 @@ def test_every_code_has_a_word(db: None) -> None:
     assert set(words.STATES) == {*(state.value for state in State), words.CANCELED}
     assert set(words.COLOURS) == set(words.STATES)
     assert set(words._EVENTS) == set(EventKind)
+    assert set(words.CALLBACKS) == set(words.CALLBACK_COLOURS) == set(CallbackState)
     assert set(words._OUTCOMES) == set(Outcome)
     assert set(words._WAITS) == set(Wait)
     assert set(words._ERRORS) == set(ErrorCode)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
@@ -96,6 +97,20 @@ def test_superusers_give_rights(root: Client, alice: Any) -> None:
     alice.refresh_from_db()
     assert alice.is_superuser
     assert alice.user_permissions.count() == Permission.objects.count()
+
+
+def test_only_links_that_open_are_shown(staff_with: Callable[..., Client], alice: Any) -> None:
+    looker = staff_with()
+    maker = staff_with("add_apikey", name="dora")
+    for path in ("/admin/auth/user/", page_of(alice)):
+        for browser, keys in ((looker, False), (maker, True)):
+            html = browser.get(path).content.decode()
+            links = re.findall(
+                r'href="(/admin/tasks_app/[^"]*)">(?:tasks|limits|make a key)<', html
+            )
+            assert any("apikey/add" in link for link in links) is keys
+            assert f"/admin/tasks_app/account/{alice.pk}/change/" in links
+            assert {browser.get(unescape(link)).status_code for link in links} == {200}
 
 
 def test_only_superusers_touch_superusers(
