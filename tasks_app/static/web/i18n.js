@@ -44,17 +44,20 @@ export function ago(stamp, now) {
   return gettext("just now");
 }
 
-// "4 s", "1 min 20 s", "2 h 5 min", "12 d 3 h"
+// "4 s", "1 min 20 s", "2 h 5 min", "12 d 3 h", and "2 h", not "2 h 0 min"
 export function duration(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return format(gettext("{seconds} s"), { seconds: whole });
   const minutes = Math.floor(whole / 60);
-  if (minutes < 60) {
-    return format(gettext("{minutes} min {seconds} s"), { minutes, seconds: whole % 60 });
-  }
+  if (minutes < 60) return both(gettext("{minutes} min {seconds} s"), gettext("{minutes} min"), { minutes, seconds: whole % 60 });
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return format(gettext("{hours} h {minutes} min"), { hours, minutes: minutes % 60 });
-  return format(gettext("{days} d {hours} h"), { days: Math.floor(hours / 24), hours: hours % 24 });
+  if (hours < 48) return both(gettext("{hours} h {minutes} min"), gettext("{hours} h"), { hours, minutes: minutes % 60 });
+  return both(gettext("{days} d {hours} h"), gettext("{days} d"), { days: Math.floor(hours / 24), hours: hours % 24 });
+}
+
+// Leaves the smaller unit, the last value, out where there is none of it.
+function both(whole, larger, values) {
+  return format(Object.values(values).at(-1) ? whole : larger, values);
 }
 
 export function size(bytes) {

@@ -125,7 +125,7 @@ export function refusal(error) {
     not_finished: gettext("It has not ended yet."),
     idempotency_key_reused: gettext("This was sent before with other values. Change something and send it again."),
     too_many_open_tasks: gettext("You have as many open tasks as your plan allows. Wait for one to finish, or cancel one."),
-    submit_rate: gettext("That was quick. Your plan allows one more in a moment."),
+    submit_rate: gettext("That is faster than your plan allows."),
     day_limit: used(gettext("You have used {used} of the {size} tasks of today (UTC)."), error.problem?.limit),
     month_limit: used(gettext("You have used {used} of the {size} tasks of this month (UTC)."), error.problem?.limit),
     too_large: gettext("That is more than this service reads."),
