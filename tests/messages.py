@@ -111,7 +111,7 @@ def _pages_and_python() -> Iterator[Found]:
 
 def _schemas_of_upstreams() -> Iterator[Mapping[str, Any]]:
     """Yield the forms of generators that work elsewhere and bring one of their own."""
-    for name in ("openai-images",):
+    for name in ("comfyui", "dashscope", "openai-images", "openai-videos"):
         yield registry.adapter_class(name)().parameter_schema({})
 
 

@@ -11,7 +11,10 @@ from tasks_app.generators.errors import InvalidSettings
 
 _ADAPTERS: Final[Mapping[str, str]] = {
     "cog": "tasks_app.generators.cog.adapter:CogAdapter",
+    "comfyui": "tasks_app.generators.comfyui.adapter:ComfyUIAdapter",
+    "dashscope": "tasks_app.generators.dashscope.adapter:DashScopeAdapter",
     "openai-images": "tasks_app.generators.openai_images.adapter:OpenAIImagesAdapter",
+    "openai-videos": "tasks_app.generators.openai_videos.adapter:OpenAIVideosAdapter",
     "python": "tasks_app.generators.python.adapter:PythonAdapter",
     "replicate": "tasks_app.generators.replicate.adapter:ReplicateAdapter",
     "sketch": "tasks_app.generators.sketch.adapter:SketchAdapter",

@@ -1,0 +1,296 @@
+"""OpenAI's videos, DashScope and ComfyUI: what is particular about each."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from tasks_app.core import cancellation
+from tasks_app.core.remote import polling
+from tasks_app.generators import registry
+from tasks_app.generators.errors import InvalidSettings
+from tasks_app.models import Artifact, Attempt, Generator, Task
+from tests import scenes
+from tests.integration.core.remote.conftest import Hand, state
+from tests.integration.core.remote.test_way import silence
+from tests.unit.results.clips import clip
+from tests.upstreams import dashscope, fake, openai
+from tests.upstreams.comfyui import WORKFLOW, ComfyUI
+from tests.upstreams.dashscope import DashScope
+from tests.upstreams.openai import OpenAI
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UPSTREAM_OPENAI", openai.KEY)
+    monkeypatch.setenv("UPSTREAM_DASH", dashscope.KEY)
+
+
+def make(adapter: str, url: str, **settings: Any) -> Generator:
+    own = {"base_url": url, **settings}
+    return Generator.objects.create(
+        name="far", title="Far", adapter=adapter, settings=own, max_running=100
+    )
+
+
+# --- OpenAI's videos ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def videos() -> Iterator[OpenAI]:
+    """Return a server of videos that are done at once."""
+    made = OpenAI()
+    made.film = clip()
+    yield made
+    made.stop()
+
+
+def make_videos(server: OpenAI) -> Generator:
+    own = {"model": "sora-2", "credential": "env:UPSTREAM_OPENAI"}
+    return make("openai-videos", f"{server.url}/v1", **own)
+
+
+def test_a_video_and_its_poster(hand: Hand, videos: OpenAI) -> None:
+    make_videos(videos)
+    videos.seconds = 60
+    attempt = hand.ask(hand.send("a boat", seconds="8"))
+    assert (state(attempt), round(attempt.progress, 3)) == (("running", ""), 0.335)
+    (video,) = videos.videos.values()
+    assert {name: video[name] for name in ("model", "prompt", "size", "seconds")} == {
+        "model": "sora-2",
+        "prompt": "a boat",
+        "size": "1280x720",
+        "seconds": "8",
+    }
+    videos.seconds = 0
+    assert state(hand.ask(attempt)) == ("success", "")
+    artifact = Artifact.objects.get()
+    assert (artifact.media_type, artifact.duration_seconds) == ("video/mp4", 1.0)
+    assert scenes.has_its_files(attempt.task_id)
+
+
+def test_videos_that_are_refused_forgotten_or_canceled(hand: Hand, videos: OpenAI) -> None:
+    make_videos(videos)
+    assert state(hand.ask(hand.send("nsfw"))) == ("failed", "content_rejected")
+    videos.seconds = 60
+    attempt = hand.send("a boat")
+    cancellation.cancel(attempt.task_id, hand.user.pk)
+    polling.round_of("default", hand.engine)
+    hand.land()
+    assert videos.count("delete") == 1
+
+
+def test_a_video_behind_a_redirect_is_fetched_without_the_credential(
+    hand: Hand, videos: OpenAI
+) -> None:
+    make_videos(videos)
+    store = OpenAI()
+    try:
+        videos.faults["content"] = [fake.status(302, Location=f"{store.url}/files/x")]
+        attempt = hand.ask(hand.send())
+        assert state(attempt) == ("success", "")
+        assert "authorization" not in store.of("file")[0].headers
+    finally:
+        store.stop()
+
+
+# --- DashScope ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dash() -> Iterator[DashScope]:
+    """Return a server of tasks that are done at once."""
+    made = DashScope()
+    yield made
+    made.stop()
+
+
+def make_dash(server: DashScope, **more: Any) -> Generator:
+    return make("dashscope", server.url, model="wan", credential="env:UPSTREAM_DASH", **more)
+
+
+def test_pictures_of_dashscope(hand: Hand, dash: DashScope) -> None:
+    make_dash(dash, input={"watermark": False})
+    dash.states = ["PENDING", "RUNNING", "PONDERING"]
+    attempt = hand.send("a boat", n=2)
+    for _ in range(3):
+        attempt = hand.ask(attempt)
+        assert state(attempt) == ("running", "")
+    assert state(hand.ask(attempt)) == ("success", "")
+    assert Artifact.objects.count() == 2
+    sent = dash.of("create")[0].json
+    assert sent == {
+        "model": "wan",
+        "input": {"prompt": "a boat"},
+        "parameters": {"n": 2, "size": "1024*1024", "watermark": False},
+    }
+
+
+@pytest.mark.parametrize(
+    ("prompt", "found"),
+    [
+        ("half", ("success", "")),
+        ("none", ("failed", "content_rejected")),
+        ("fail", ("failed", "upstream_error")),
+        ("nsfw", ("failed", "content_rejected")),
+        ("odd", ("failed", "invalid_params")),
+    ],
+)
+def test_ends_of_dashscope(
+    hand: Hand, dash: DashScope, prompt: str, found: tuple[str, str]
+) -> None:
+    make_dash(dash)
+    attempt = hand.send(prompt, n=2)
+    assert state(hand.ask(attempt) if attempt.ended_at is None else attempt) == found
+
+
+def test_throttling_has_many_names(hand: Hand, dash: DashScope) -> None:
+    make_dash(dash)
+    dash.faults["create"] = [fake.status(400, {"code": "Throttling.RateQuota", "message": "x"})]
+    assert hand.send().outcome == "refused"
+
+
+def test_a_task_that_dashscope_does_not_know(hand: Hand, dash: DashScope) -> None:
+    make_dash(dash)
+    attempt = hand.send()
+    dash.tasks.clear()
+    assert hand.ask(attempt).poll_failures == 1
+    assert state(attempt) == ("running", "")
+
+
+def test_a_cancel_that_dashscope_does_not_obey(hand: Hand, dash: DashScope) -> None:
+    make_dash(dash)
+    attempt = hand.send()
+    cancellation.cancel(attempt.task_id, hand.user.pk)
+    polling.round_of("default", hand.engine)
+    hand.land()
+    assert dash.count("cancel") == 1
+    assert hand.ask(attempt).outcome == "revoked"
+    assert scenes.history(attempt.task_id)[-1] == "late_result"
+
+
+# --- ComfyUI --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def comfy() -> Iterator[ComfyUI]:
+    """Return a server of workflows."""
+    made = ComfyUI()
+    yield made
+    made.stop()
+
+
+INPUTS = {"prompt": "6.text", "seed": ["3.seed"]}
+
+
+def make_comfy(server: ComfyUI) -> Generator:
+    return make("comfyui", server.url, workflow=WORKFLOW, inputs=INPUTS)
+
+
+@pytest.mark.parametrize("own_names", [False, True])
+def test_a_workflow(hand: Hand, comfy: ComfyUI, own_names: bool) -> None:
+    comfy.own_names = own_names
+    make_comfy(comfy)
+    first, second = hand.send("a boat"), hand.send("a tower", seed=7)
+    assert (first.upstream_id == str(first.pk)) is not own_names
+    assert comfy.queue[0][2]["6"]["inputs"]["text"] == "a boat"
+    assert comfy.queue[0][2]["3"]["inputs"]["seed"] > 0, "an open seed is a new one"
+    assert comfy.queue[1][2]["3"]["inputs"]["seed"] == 7
+    assert WORKFLOW["6"]["inputs"]["text"] == "", "the template stays as it is"
+    assert state(hand.ask(first)) == state(hand.ask(second)) == ("running", "")
+    comfy.finish()
+    assert state(hand.ask(first)) == ("success", "")
+    assert state(hand.ask(second)) == ("running", "")
+    assert Artifact.objects.count() == 1, "a preview is no result"
+
+
+def test_ends_of_workflows(hand: Hand, comfy: ComfyUI) -> None:
+    make_comfy(comfy)
+    odd = hand.send("odd")
+    assert state(odd) == ("failed", "invalid_params")
+    assert Task.objects.get().error_detail == "Value not in list: ckpt_name: 'x'"
+    broken = hand.send("broken")
+    comfy.finish("error", [["execution_error", {"exception_message": "CUDA out of memory"}]])
+    assert state(hand.ask(broken)) == ("failed", "upstream_error")
+    lost = hand.send("lost")
+    comfy.queue.clear()
+    assert hand.ask(lost).poll_failures == 1
+
+
+def test_a_cancel_touches_nobody_else(hand: Hand, comfy: ComfyUI) -> None:
+    make_comfy(comfy)
+    running, waiting = hand.send("running"), hand.send("waiting")
+    cancellation.cancel(waiting.task_id, hand.user.pk)
+    polling.round_of("default", hand.engine)
+    hand.land()
+    assert ([one[1] for one in comfy.queue], comfy.interrupted) == ([running.upstream_id], [])
+    cancellation.cancel(running.task_id, hand.user.pk)
+    polling.round_of("default", hand.engine)
+    hand.land()
+    assert comfy.interrupted == [running.upstream_id]
+    assert hand.ask(running).outcome == "revoked"
+
+
+@pytest.mark.parametrize("own_names", [False, True])
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_submission_without_an_answer_is_looked_for(
+    hand: Hand, comfy: ComfyUI, own_names: bool, ended: bool
+) -> None:
+    comfy.own_names = own_names
+    make_comfy(comfy)
+    comfy.faults["POST prompt"] = [fake.done_then_reset]
+    attempt = hand.send()
+    assert (state(attempt), attempt.upstream_id) == (("running", ""), "")
+    if ended:
+        comfy.finish()
+    silence(attempt)
+    attempt = hand.ask(attempt)
+    assert attempt.upstream_id
+    if not ended:
+        comfy.finish()
+    assert state(hand.ask(attempt)) == ("success", "")
+    assert comfy.count("POST prompt") == 1
+
+
+def test_a_submission_that_never_arrived_is_made_again(hand: Hand, comfy: ComfyUI) -> None:
+    make_comfy(comfy)
+    comfy.faults["POST prompt"] = [fake.reset]
+    attempt = hand.send()
+    silence(attempt)
+    attempt = hand.ask(attempt)
+    assert (state(attempt), attempt.outcome) == (("pending", ""), "error")
+    assert Attempt.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"workflow": None}, "workflow"),
+        ({"workflow": {"nodes": []}}, "class_type"),
+        ({"inputs": {}}, "inputs"),
+        ({"inputs": {"prompt": "6.words", "seed": "3.seed"}}, "6.words"),
+        ({"inputs": {"prompt": "6.text"}}, "seed"),
+        ({"inputs": INPUTS | {"size": "3.seed"}}, "size"),
+        ({"inputs": INPUTS | {"seed": 3}}, "node.input"),
+    ],
+)
+def test_workflows_that_do_not_fit(more: dict[str, Any], sentence: str) -> None:
+    settings = {"base_url": "http://x", "workflow": WORKFLOW, "inputs": INPUTS, **more}
+    with pytest.raises(InvalidSettings, match=sentence):
+        registry.build("comfyui", settings)
+
+
+@pytest.mark.parametrize("name", ["videos", "dash", "comfy"])
+def test_their_connections_can_be_tested(
+    name: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], hand: Hand
+) -> None:
+    server = request.getfixturevalue(name)
+    makers: dict[str, Callable[[Any], Generator]] = {
+        "videos": make_videos,
+        "dash": make_dash,
+        "comfy": make_comfy,
+    }
+    makers[name](server)
+    call_command("check_upstreams")
+    assert capsys.readouterr().out.startswith("ok  far: ")
