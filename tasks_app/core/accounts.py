@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from tasks_app import conf
 from tasks_app.lifecycle import Priority
 from tasks_app.models import Account, Generator, Plan, new_id
+from tasks_app.models.plans import DECIDING
 
 _BATCH: Final = 500
 _ORDER: Final = (Priority.LOW, Priority.NORMAL, Priority.HIGH)
@@ -82,8 +83,27 @@ def account_of(user: AbstractBaseUser) -> Account:
     found = rows.filter(user_id=user.pk).first()
     if found is not None:
         return found
-    Account.objects.get_or_create(user_id=user.pk, defaults={"plan": default_plan()})
-    return rows.get(user_id=user.pk)  # a group may have given it another plan
+    with transaction.atomic():
+        _decide_alone()
+        _make([user.pk])
+    return rows.get(user_id=user.pk)
+
+
+def _decide_alone() -> None:
+    """Until the transaction ends, nobody else changes which plans hold: the first lock of all."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [DECIDING])
+
+
+def _make(user_ids: Iterable[int]) -> None:
+    """Make the accounts that are missing, each with the plan that the tables give it.
+
+    The default plan is read under ``_decide_alone``: one that is the default no more would count
+    as chosen.
+    """
+    plan = default_plan()
+    missing = [Account(user_id=pk, plan=plan) for pk in user_ids]
+    Account.objects.bulk_create(missing, ignore_conflicts=True)
 
 
 def default_plan() -> Plan:
@@ -102,6 +122,7 @@ def default_plan() -> Plan:
 def save_plan(plan: Plan) -> None:
     """Save a plan; as the default it takes the place of the one before, and of its users."""
     with transaction.atomic():
+        _decide_alone()
         if plan.is_default:
             Plan.objects.exclude(pk=plan.pk).filter(is_default=True).update(is_default=False)
         plan.save()
@@ -145,10 +166,8 @@ def assign(user_ids: Iterable[int], plan: Plan | None) -> list[int]:
     for start in range(0, len(wanted), _BATCH):
         batch = wanted[start : start + _BATCH]
         with transaction.atomic():
-            fallback = default_plan()
-            Account.objects.bulk_create(
-                [Account(user_id=pk, plan=fallback) for pk in batch], ignore_conflicts=True
-            )
+            _decide_alone()
+            _make(batch)
             rows = Account.objects.select_for_update(of=("self",)).filter(user_id__in=batch)
             others = rows.exclude(own_plan=plan) if plan else rows.exclude(own_plan=None)
             found = list(others.order_by("user_id").values_list("user_id", flat=True))

@@ -7,6 +7,7 @@ user's groups (then the first by name); else the default plan.
 """
 
 from collections.abc import Collection
+from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.models import Group
@@ -19,6 +20,9 @@ from tasks_app.lifecycle import Priority
 from tasks_app.models import bounds
 from tasks_app.models.generators import Generator
 from tasks_app.models.ids import new_id
+
+DECIDING: Final = 0x6461726B706C616E
+"""The advisory lock of whoever decides which plans hold: one at a time (migration 0017)."""
 
 _OPEN = [MaxValueValidator(bounds.MOST_OPEN)]
 _RUNNING = [MaxValueValidator(bounds.MOST_RUNNING)]
