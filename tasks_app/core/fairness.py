@@ -83,7 +83,7 @@ RETURNING id, last_tag
 """  # noqa: S608 - constants only
 
 
-def enter(generator: Generator, owner_id: int, priority: Priority, _weighted: float = 0.0) -> Place:
+def enter(generator: Generator, owner_id: int, priority: Priority) -> Place:
     """Give a new task its place; locks the flow until the transaction ends."""
     values: dict[str, Any] = {
         "id": new_id(),
