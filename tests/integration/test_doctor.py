@@ -42,6 +42,7 @@ from tasks_app.maintenance.doctor import (
 from tasks_app.maintenance.doctor.examination import Check, examine, within
 from tasks_app.maintenance.doctor.finding import Finding, Level, ok, problem, warning
 from tasks_app.models import Artifact, Attempt, Generator, Sign, Task
+from tests.conftest import make_generator
 from tests.integration.helpers import artifacts, claimed, submit
 from tests.integration.servers import Impostor, Page, postgres_of, redis_of
 from tests.processes import ROOT, free_port
@@ -350,6 +351,11 @@ def test_a_pool_without_workers(alice: Any, sleeper: Generator) -> None:
     workers.alive("default", "one", client())
     assert_says(service.nothing_waits_in_vain(), Level.OK)
     assert_says(service.workers_live(), Level.OK, "default 1")
+    far = make_generator("far", adapter="replicate", settings={})
+    assert_says(service.workers_live(), Level.WARNING, "submit: default", "POOL-polls")
+    workers.alive("default-polls", "w2", client())
+    assert_says(service.workers_live(), Level.OK, "default 1")
+    far.delete()
     Generator.objects.update(enabled=False)
     assert_says(service.workers_live(), Level.WARNING, "No generator is offered")
 

@@ -14,7 +14,7 @@ from django.core.management import get_commands
 from psycopg import conninfo
 from pytest_django import Settings
 
-from aigc_site import pgclient
+from aigc_site import bodies, pgclient
 from aigc_site.env import PLACEHOLDER, BadSetting
 from tasks_app import checks, conf
 from tests.processes import ROOT, free_port
@@ -196,8 +196,9 @@ def test_nginx_sends_the_files_that_darkroom_names() -> None:
 
 def test_nginx_leaves_refusals_of_bodies_to_darkroom() -> None:
     text = (DEPLOY / "nginx/darkroom.conf").read_text()
-    (megabytes,) = re.findall(r"client_max_body_size\s+(\d+)m;", text)
-    assert int(megabytes) << 20 > site.DATA_UPLOAD_MAX_MEMORY_SIZE
+    usual, webhooks = re.findall(r"client_max_body_size\s+(\d+)m;", text)
+    assert int(usual) << 20 > site.DATA_UPLOAD_MAX_MEMORY_SIZE
+    assert int(webhooks) << 20 > bodies.WEBHOOK
 
 
 def test_nginx_serves_the_ports_that_the_page_starts() -> None:

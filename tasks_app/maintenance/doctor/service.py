@@ -5,12 +5,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, QuerySet
 
-from tasks_app import conf
+from tasks_app import bells, conf
 from tasks_app.core import signs
 from tasks_app.core.clock import database_now
 from tasks_app.gates import workers
+from tasks_app.generators import registry
 from tasks_app.lifecycle import State
 from tasks_app.maintenance.doctor.finding import Finding, ok, problem, warning
 from tasks_app.models import Attempt, Generator, Sign, Task
@@ -30,7 +31,19 @@ def workers_live() -> Finding:
         return warning(f"No worker serves the pools: {', '.join(without)}.", _START)
     if not pools:
         return warning("No generator is offered.", "Make one in the admin, or offer one again.")
+    unasked = [pool for pool in _far_pools(offered) if not workers.count(f"{pool}{bells.POLLS}")]
+    if unasked:
+        return warning(
+            f"Nobody asks upstreams about what these pools submit: {', '.join(unasked)}.",
+            "Start one: `manage.py worker POOL-polls` (darkroom-worker@POOL-polls:1).",
+        )
     return ok("Workers: " + ", ".join(f"{pool} {number}" for pool, number in alive.items()) + ".")
+
+
+def _far_pools(offered: QuerySet[Generator]) -> list[str]:
+    """Return the pools with a generator that works elsewhere."""
+    far = {name for name in registry.names() if registry.adapter_class(name).remote}
+    return sorted(set(offered.filter(adapter__in=far).values_list("pool", flat=True)))
 
 
 def nothing_waits_in_vain() -> Finding:
