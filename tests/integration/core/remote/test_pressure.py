@@ -14,7 +14,7 @@ from tasks_app.core.remote import polling, submitting
 from tasks_app.maintenance import due
 from tasks_app.maintenance.divert import to_fallbacks
 from tasks_app.maintenance.report import Report
-from tasks_app.models import Attempt, Event, Generator, Pressure, Task
+from tasks_app.models import Account, Attempt, Event, Generator, Pressure, Task
 from tests.conftest import make_generator
 from tests.integration.core.remote.conftest import Hand, make_remote, state
 from tests.upstreams import fake
@@ -182,6 +182,27 @@ def test_the_fallback_for_those_who_allow_it(hand: Hand, upstream: Replicate) ->
     said = Event.objects.filter(task=loose).order_by("at").values_list("data", flat=True)
     assert list(said)[-1]["from"] == "far"
     assert hand.claim().task.pk == loose.pk
+
+
+def test_a_fallback_takes_no_more_than_the_plan_allows(hand: Hand, upstream: Replicate) -> None:
+    near = make_generator("near")
+    generator = make_remote(upstream, fallback=near)
+    task = hand.submit("boat")
+    Task.objects.update(allow_degraded=True, params={"prompt": "boat", "n": 2})
+    account = Account.objects.get(user_id=task.owner_id)
+    shut(generator)
+
+    def moves() -> bool:
+        to_fallbacks(Report(), False)
+        return Task.objects.filter(generator=near).exists()
+
+    account.generators.set([generator])
+    assert not moves(), "the owner may not choose it"
+    account.generators.add(near)
+    Account.objects.filter(pk=account.pk).update(max_n=1)
+    assert not moves(), "nor so many pictures"
+    Account.objects.filter(pk=account.pk).update(max_n=2)
+    assert moves()
 
 
 def test_a_backlog_uses_the_fallback_too(
