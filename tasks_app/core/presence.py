@@ -15,6 +15,8 @@ from tasks_app.lifecycle import TERMINAL, State, Wait
 MIN_HINT: Final = 1
 MAX_HINT: Final = 15
 """Bounds of ``Retry-After`` for polls, in seconds."""
+START_SLACK: Final = 2
+"""Seconds after which a task that is about to start is asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ def presence(
         # Somebody has to do something first: the order is known, the time is not.
         return Presence(0, position, reason, None, _hint(10))
     eta = max(1, math.ceil(until + seconds))
-    return Presence(0, position, reason, eta, _hint(eta))
+    # The next news is that it starts, even where a film takes minutes after that.
+    hint = min(_hint(eta), math.ceil(until) + START_SLACK)
+    return Presence(0, position, reason, eta, hint)
 
 
 def _expected_seconds(body: dict[str, Any], figures: Figures | None) -> float | None:

@@ -85,6 +85,14 @@ def test_position_and_time_are_what_was_foretold_of_the_flow() -> None:
     assert (found.position, found.eta) == (8, 66), "behind the samples it goes on at their pace"
 
 
+def test_the_next_question_is_for_the_start_however_long_it_takes_then() -> None:
+    def hint(tag: float) -> int | None:
+        return presence(body(tag=tag, cost=300.0), None, figures(), NOW).retry_after
+
+    assert [hint(tag) for tag in (1.0, 5.0, 9.0)] == [2, 12, MAX_HINT]
+    assert presence(body(tag=1.0, cost=2.0), None, figures(), NOW).retry_after == MIN_HINT
+
+
 def test_who_has_just_come_in_waits_like_anybody_who_does() -> None:
     found = presence(body(flow="new"), None, figures(), NOW)
     assert (found.position, found.eta) == (2, 25)
