@@ -39,7 +39,7 @@ class PlanAdmin(Base[Plan]):
     )
     readonly_fields = ("users", "open_now", "running_now", "today", "this_month")
     fieldsets = (
-        (None, {"fields": (("name", "is_default", "rank"), "users")}),
+        (None, {"fields": (("name", "rank"), ("is_default", "users"))}),
         (
             _("Tasks"),
             {"fields": (("max_open", "open_now"), ("max_running", "running_now"))},
