@@ -96,18 +96,19 @@ def submit(user: AbstractBaseUser, wish: Wish) -> Submission:
 def resubmit(user: AbstractBaseUser, task: Task, key: str | None, request_id: str) -> Submission:
     """Submit an ended task's request once more, as a new task that names the old one.
 
-    It is judged by the limits of now. Only the longest wait, which the first request need not
-    have named, is shortened to them instead of being refused.
+    It is judged by the limits of now. Only what the first request need not have named, the
+    longest wait and a normal priority, is brought within them instead of being refused.
     """
     if not task.terminal:
         raise Invalid(
             [FieldError("", "Only a task that has ended can be retried.", "not_finished")],
             code="not_finished",
         )
+    priority = Priority(task.priority)
     wish = Wish(
         generator=task.generator.name,
         params=task.params,
-        priority=Priority(task.priority),
+        priority=None if priority is Priority.NORMAL else priority,
         max_wait=task.max_wait,
         allow_degraded=task.allow_degraded,
         metadata=task.metadata,

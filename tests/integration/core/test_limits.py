@@ -347,6 +347,16 @@ def test_a_retry_is_judged_by_the_plan_of_now(alice: Any, sketch: Generator) -> 
         submission.resubmit(alice, task, None, "")
 
 
+def test_a_retry_of_what_named_no_priority_has_the_plans(alice: Any, sketch: Generator) -> None:
+    task = Task.objects.get(pk=submission.submit(alice, Wish("sketch", {"prompt": "x"})).task_id)
+    assert task.priority == Priority.NORMAL
+    cancellation.cancel(task.pk, alice.pk)
+    task.refresh_from_db()
+    limit(alice, max_priority="low")
+    again = submission.resubmit(alice, task, None, "")
+    assert Task.objects.get(pk=again.task_id).priority == Priority.LOW
+
+
 def test_generators_that_are_not_allowed_do_not_exist(
     alice: Any, bob: Any, sleeper: Generator, sketch: Generator
 ) -> None:
