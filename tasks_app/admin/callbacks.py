@@ -62,7 +62,8 @@ class CallbackAdmin(ReadOnly, Base[Callback]):
         ("event", "state_now"),
         ("owner", "task_id"),
         "url",
-        ("attempts", "came", "http_status"),
+        ("attempts", "http_status"),
+        "came",
         ("created_at", "ended_at"),
         ("last_at", "next_attempt_at"),
     )
