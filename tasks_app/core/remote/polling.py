@@ -74,7 +74,8 @@ class _Question:
     """One taken attempt, from the question to what follows."""
 
     def __init__(self, engine: Engine, taken: records.Taken) -> None:
-        self._engine, self._attempt, self._age = engine, taken.attempt, taken.age
+        self._engine, self._taken = engine, taken
+        self._attempt, self._age = taken.attempt, taken.age
 
     async def run(self) -> None:
         """Ask, and apply the answer."""
@@ -191,7 +192,14 @@ class _Question:
 
     def _pause(self, hint: float | None) -> float:
         rare = bool(self._setup.settings.get("webhooks", False))
-        return schedule.after(self._pace, self._attempt.polls, hint, rare=rare)
+        return schedule.after(
+            self._pace,
+            self._attempt.polls,
+            hint,
+            age=self._age,
+            known=self._taken.known,
+            rare=rare,
+        )
 
     @property
     def _job(self) -> Job:

@@ -5,6 +5,7 @@ and an answer to an earlier question changes nothing. A due time that has passed
 a webhook or a cancel wants the attempt to be looked at again.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -82,11 +83,15 @@ RETURNING taken.id, extract(epoch FROM clock_timestamp() - due.next_poll_at),
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An attempt that is to be asked about, the seconds it is late and since its submission."""
+    """An attempt that is to be asked about, the seconds it is late and since its submission.
+
+    ``known``: whether it is known what its generator's work usually takes.
+    """
 
     attempt: Attempt
     late: float
     age: float
+    known: bool
 
 
 def take(pool: str, most: int, without: Sequence[UUID] = ()) -> list[Taken]:
@@ -103,7 +108,10 @@ def take(pool: str, most: int, without: Sequence[UUID] = ()) -> list[Taken]:
     if not times:
         return []
     found = Attempt.objects.select_related("task__generator", "setup").filter(pk__in=times)
-    return [Taken(attempt, *times[attempt.pk]) for attempt in found]
+    return [
+        Taken(attempt, *times[attempt.pk], early_seconds(attempt.task.generator) is not None)
+        for attempt in found
+    ]
 
 
 _DUE_POOLS = """
@@ -229,9 +237,21 @@ SELECT percentile_cont(0.1) WITHIN GROUP (ORDER BY seconds) FROM (
 """
 
 
+_EARLY_SECONDS: Final = 60.0
+_early: dict[UUID, tuple[float, float | None]] = {}
+
+
 def early_seconds(generator: Generator) -> float | None:
-    """Return what a tenth of the last fifty successes took at most; None: too few to say."""
+    """Return what a tenth of the last fifty successes took at most; None: too few to say.
+
+    Kept for a minute in this process: every question asks for it.
+    """
+    held = _early.get(generator.pk)
+    if held is not None and time.monotonic() - held[0] < _EARLY_SECONDS:
+        return held[1]
     with connection.cursor() as cursor:
         cursor.execute(_EARLY, [generator.pk])
         row = cursor.fetchone()
-    return None if row is None or row[0] is None else float(row[0])
+    found = None if row is None or row[0] is None else float(row[0])
+    _early[generator.pk] = (time.monotonic(), found)
+    return found

@@ -2,7 +2,8 @@
 
 Full jitter: ``uniform(0, min(cap, base * 2^n))`` with a floor, n = questions so far. Source:
 M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. The first question waits
-for a low percentile of the generator's recent durations: before that nearly nothing is done.
+for a low percentile of the generator's recent durations: before that nearly nothing is done. Where
+these are known, ``informed`` says how it goes on.
 """
 
 import math
@@ -38,18 +39,44 @@ def _grown(pace: Pace, asked: int) -> float:
     return min(pace.cap, pace.base * 2.0**asked)
 
 
+def informed(pace: Pace, age: float, *, rare: bool = False) -> float:
+    """Return the seconds until the next question where recent durations are known.
+
+    The first one waited for them, so there is no need to begin with many: the interval follows
+    the age, ``uniform(0.4, 0.8)`` of 0.3 times it within base and cap. Simulated over log-normal
+    durations (sigma 0.5), questions and how late the end is noticed (p95), against full jitter:
+    videos of 2 min 6.2 and 20 s, not 12.1 and 23 s; pictures of 30 s 5.5 and 7.5 s, not 7.2 and
+    11.6 s; pictures of 8 s 4.9 and 2.3 s, not 3.8 and 11.5 s. A test simulates it anew.
+    """
+    usual = min(pace.cap, max(pace.base, 0.3 * age)) * (RARE if rare else 1.0)
+    return max(FLOOR, random.uniform(0.4, 0.8) * usual)
+
+
 def first(pace: Pace, early: float | None, hint: float | None, *, rare: bool = False) -> float:
     """Return the seconds until the first question.
 
     ``early`` is what a tenth of the recent generations took at most, ``hint`` what the upstream
     asked for; the later one holds. Nine of ten are not done before ``early``.
     """
-    return max(interval(pace, 0, rare=rare), early or 0.0, _within(hint))
+    spread = random.uniform(0.95, 1.05)
+    return max(interval(pace, 0, rare=rare), (early or 0.0) * spread, _within(hint))
 
 
-def after(pace: Pace, asked: int, hint: float | None, *, rare: bool = False) -> float:
-    """Return the seconds until the next question; a hint only makes it later."""
-    return max(interval(pace, asked, rare=rare), _within(hint))
+def after(
+    pace: Pace,
+    asked: int,
+    hint: float | None,
+    *,
+    age: float = 0.0,
+    known: bool = False,
+    rare: bool = False,
+) -> float:
+    """Return the seconds until the next question; a hint only makes it later.
+
+    ``age``: seconds since the submission; ``known``: whether recent durations are.
+    """
+    chosen = informed(pace, age, rare=rare) if known else interval(pace, asked, rare=rare)
+    return max(chosen, _within(hint))
 
 
 def _within(hint: float | None) -> float:

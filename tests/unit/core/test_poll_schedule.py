@@ -1,0 +1,127 @@
+"""When an upstream is asked: intervals, hints, caps and refusals."""
+
+import math
+import random
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks_app.core.remote import schedule
+from tasks_app.generators.errors import Busy, GeneratorError, NoAnswer
+from tasks_app.generators.remote import Pace
+from tasks_app.generators.upstream import Reply, fraction, judge, retry_after
+
+PACE = Pace(2.0, 15.0)
+
+
+@given(st.integers(0, 500), st.booleans())
+def test_intervals_stay_within_floor_and_cap(asked: int, rare: bool) -> None:
+    longest = 60.0 if rare else 15.0
+    for pace in (PACE, Pace(2.0, 15.0, "fibonacci")):
+        assert 1.0 <= schedule.interval(pace, asked, rare=rare) <= longest
+
+
+@given(st.floats(0, 1e9), st.booleans())
+def test_informed_intervals_follow_the_age(age: float, rare: bool) -> None:
+    longest = 0.8 * 15.0 * (4 if rare else 1)
+    assert 1.0 <= schedule.informed(PACE, age, rare=rare) <= longest
+
+
+@given(st.floats(allow_nan=False), st.integers(0, 50))
+def test_a_hint_makes_it_later_and_not_for_ever(hint: float, asked: int) -> None:
+    assert min(max(hint, 0.0), 300.0) <= schedule.after(PACE, asked, hint) <= 300.0
+    assert schedule.first(PACE, 20.0, hint) >= 19.0
+
+
+def test_the_cap_ends_no_healthy_task() -> None:
+    """Not even with the luck of always asking early: its deadline comes first."""
+    for pace in (PACE, Pace(3.0, 30.0), Pace(0.1, 1.0)):
+        for _ in range(50):
+            elapsed, asked = 0.0, 0
+            while elapsed < 900:
+                elapsed += schedule.after(pace, asked, None)
+                asked += 1
+            assert asked < schedule.most_polls(pace, 900)
+
+
+def test_half_the_questions_at_no_later_notice() -> None:
+    """Against full jitter, over durations as they are: log-normal, 2 min in the median."""
+    random.seed(7)
+    pace = Pace(3.0, 15.0)
+    durations = [random.lognormvariate(math.log(120), 0.5) for _ in range(4_000)]
+    early = sorted(durations)[len(durations) // 10]
+
+    def asked(duration: float, known: bool) -> tuple[int, float]:
+        at = schedule.first(pace, early if known else None, None)
+        number = 1
+        while at < duration:
+            at += schedule.after(pace, number, None, age=at, known=known)
+            number += 1
+        return number, at - duration
+
+    told = {known: [asked(one, known) for one in durations] for known in (True, False)}
+    questions = {known: sum(n for n, _ in found) for known, found in told.items()}
+    late = {known: sorted(s for _, s in found)[3_800] for known, found in told.items()}
+    assert questions[True] <= 0.5 * questions[False]
+    assert late[True] <= late[False] * 1.03
+
+
+NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("given_", "seconds"),
+    [
+        ("120", 120.0),
+        ("0.5", 0.5),
+        ("-7", 0.0),
+        ("1e400", None),
+        ("nan", None),
+        ("soon", None),
+        ("", None),
+        ("Thu, 01 Jan 2026 12:01:00 GMT", 60.0),
+        ("Thu, 01 Jan 2026 11:00:00 GMT", 0.0),
+        ("Thu, 99 Jan 2026 11:00:00 GMT", None),
+    ],
+)
+def test_retry_after(given_: str, seconds: float | None) -> None:
+    assert retry_after(Reply(429, {"retry-after": given_}), NOW) == seconds
+
+
+@given(st.one_of(st.none(), st.floats(0, 1e12)), st.integers(0, 1_000))
+def test_refusals_are_held_off_within_bounds(asked: float | None, refusals: int) -> None:
+    seconds = schedule.held_off(asked, refusals)
+    assert 0.0 <= seconds <= 3_961.0
+    if asked is not None:
+        assert seconds >= min(asked, 3_600.0)
+
+
+@pytest.mark.parametrize("status", range(100, 600))
+def test_every_status_has_a_meaning(status: int) -> None:
+    if 200 <= status < 300:
+        judge(Reply(status))
+        return
+    with pytest.raises(GeneratorError) as caught:
+        judge(Reply(status), "said\n so")
+    error = caught.value
+    assert isinstance(error, Busy) is (status in (429, 503, 401, 402, 403) or 300 <= status < 400)
+    unknown = status in (408, 502, 504) or 520 <= status <= 524
+    assert isinstance(error, NoAnswer) is unknown
+    if status in (400, 404, 422):
+        assert (error.code, error.detail, error.retryable) == (
+            "upstream_rejected",
+            "said so",
+            False,
+        )
+    if status in (500, 501, 505):
+        assert error.retryable
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [(50, 0.5), (33.5, 0.335), (-1, 0.0), (900, 1.0), ("50", None), (None, None), (True, None)],
+)
+def test_progress_is_read_leniently(value: object, found: float | None) -> None:
+    assert fraction(value, 100.0) == found
