@@ -15,18 +15,22 @@ from tasks_app.models import Account, DayUse
 MOST: Final = 100
 """Users whose counts one look compares: those who submitted most on the day."""
 
-# One statement sees one moment: a task and its count commit together. What was archived is
-# older than the days that are looked at.
-_TASKS: Final = """(
-    SELECT count(*) FROM tasks_app_task AS task
-    WHERE task.owner_id = use.owner_id
+# One statement sees one moment: a task and its count commit together. Days that are looked at may
+# be in the archive already, where DARKROOM_ARCHIVE_DAYS is short.
+_OF_THE_DAY: Final = """task.owner_id = use.owner_id
         AND task.created_at >= use.day::timestamp AT TIME ZONE 'UTC'
-        AND task.created_at < (use.day::timestamp + interval '1 day') AT TIME ZONE 'UTC'
+        AND task.created_at < (use.day::timestamp + interval '1 day') AT TIME ZONE 'UTC'"""
+_TASKS: Final = """((
+    SELECT count(*) FROM tasks_app_task AS task
+    WHERE OF_THE_DAY
         AND NOT EXISTS (
             SELECT 1 FROM tasks_app_event AS event
             WHERE event.task_id = task.id AND event.data ? 'given_back'
         )
-)"""
+) + (
+    SELECT count(*) FROM tasks_app_archivedtask AS task
+    WHERE OF_THE_DAY AND NOT task.events @? '$[*].data.given_back'
+))""".replace("OF_THE_DAY", _OF_THE_DAY)
 _BUSIEST: Final = (
     "SELECT use.owner_id, use.number, TASKS FROM ("
     "SELECT owner_id, day, number FROM tasks_app_dayuse WHERE day = %s "

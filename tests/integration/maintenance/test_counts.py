@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from pytest_django import Settings
 
 from tasks_app.core import cancellation, outcomes, quotas
 from tasks_app.core.clock import database_now
 from tasks_app.lifecycle import ErrorCode
-from tasks_app.maintenance import counts
+from tasks_app.maintenance import archive, counts
 from tasks_app.maintenance.counts import Wrong
 from tasks_app.maintenance.doctor.counts import counts_are_right
 from tasks_app.maintenance.doctor.finding import Level
@@ -60,3 +61,18 @@ def test_the_first_task_of_a_day_clears_old_counts_of_its_owner(
     kept = DayUse.objects.filter(owner=alice).order_by("day").values_list("day", flat=True)
     assert [(today - day).days for day in kept] == [62, 61, 0]
     assert DayUse.objects.filter(owner=bob).count() == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_archived_on_its_own_day_still_counts(
+    alice: Any, sleeper: Generator, settings: Settings
+) -> None:
+    settings.DARKROOM = settings.DARKROOM | {"archive_days": 0.0}
+    for code in (ErrorCode.INTERNAL, ErrorCode.CONTENT_REJECTED):
+        submit(alice)
+        outcomes.failed(claimed().attempt, code, "", retryable=False)
+    cancellation.cancel(submit(alice).pk, alice.pk)
+    assert sum(moved.tasks for moved in archive.archive()) == 3
+    assert counts.wrong(quotas.day_of(database_now())) == []
+    assert dict(DayUse.objects.values_list("owner_id", "number")) == {alice.pk: 1}
+    assert recount() == "0 counts corrected"
