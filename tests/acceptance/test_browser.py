@@ -336,6 +336,19 @@ def _check_pauses(page: Page) -> None:
         assert low <= seconds[2] <= high, options
 
 
+def _check_times(page: Page) -> None:
+    said = page.evaluate(
+        """async (times) => {
+          const { src } = document.querySelector("script[type=module]");
+          const { duration } = await import(src.replace("studio.js", "i18n.js"));
+          return times.map(duration);
+        }""",
+        [0, 59, 60, 80, 3600, 7500, 86_400, 12 * 86_400, 12 * 86_400 + 3 * 3600],
+    )
+    first = ["0 s", "59 s", "1 min", "1 min 20 s"]
+    assert said == [*first, "1 h", "2 h 5 min", "24 h", "12 d", "12 d 3 h"]
+
+
 def test_polling_is_one_request_and_rests_when_nobody_looks(studio: Studio) -> None:
     page = studio.page
     for name in ("one", "two"):
@@ -361,6 +374,7 @@ def test_polling_is_one_request_and_rests_when_nobody_looks(studio: Studio) -> N
     page.wait_for_timeout(4_000)
     assert len(studio.polls()) == before  # all have ended: nothing to ask
     _check_pauses(page)
+    _check_times(page)
 
 
 def test_pages_fit_small_screens_and_keep_the_chosen_light(studio: Studio) -> None:
