@@ -111,21 +111,49 @@ def write(
 
     At a disabled address it ends at once, unless it is to be tried ``anyway``.
     """
-    disabled = (
-        not anyway
-        and CallbackAddress.objects.filter(
-            owner_id=owner_id, url=url, disabled_at__isnull=False
-        ).exists()
+    (written,) = write_all([Telling(owner_id, task_id, event, url, body)], anyway=anyway)
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """An event that an owner is to be told at an address, with its bytes."""
+
+    owner_id: int
+    task_id: UUID | None
+    event: CallbackEvent
+    url: str
+    body: bytes
+
+
+def write_all(tellings: Sequence[Telling], *, anyway: bool = False) -> list[Callback]:
+    """Insert events as ``write`` does, in one statement."""
+    disabled = set() if anyway else _disabled(tellings)
+    return Callback.objects.bulk_create(
+        _row(one, disabled=(one.owner_id, one.url) in disabled) for one in tellings
     )
+
+
+def _disabled(tellings: Sequence[Telling]) -> set[tuple[int, str]]:
+    """Return the owners and addresses, of those that are to be told, which are disabled."""
+    rows = CallbackAddress.objects.filter(
+        owner_id__in={one.owner_id for one in tellings},
+        url__in={one.url for one in tellings},
+        disabled_at__isnull=False,
+    )
+    return set(rows.values_list("owner_id", "url"))
+
+
+def _row(telling: Telling, *, disabled: bool) -> Callback:
     state = CallbackState.DISABLED if disabled else CallbackState.PENDING
-    return Callback.objects.create(
+    return Callback(
         id=new_id(),
-        owner_id=owner_id,
-        task_id=task_id,
-        event=event.value,
-        url=url,
-        lane=_lane(url),
-        body=body,
+        owner_id=telling.owner_id,
+        task_id=telling.task_id,
+        event=telling.event.value,
+        url=telling.url,
+        lane=_lane(telling.url),
+        body=telling.body,
         state=state.value,
         created_at=Now(),
         next_attempt_at=None if disabled else Now(),

@@ -5,8 +5,10 @@ is told by the same lines. The body is the task's document as the API has it at 
 stays so: every attempt sends these bytes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 import orjson
 
@@ -25,32 +27,49 @@ EVENTS: Final[Mapping[State, CallbackEvent]] = {
 }
 
 
-def announce(task: Task, target: State) -> None:
-    """Write the callback of a task that becomes ``target``, if its owner wants to be told."""
+def announce(tasks: Sequence[Task], target: State) -> None:
+    """Write the callbacks of tasks that become ``target``, for owners who want to be told."""
     event = EVENTS.get(target)
-    url = None if event is None else _address(task, event)
-    if event is None or url is None:
+    urls = {} if event is None else _addresses(tasks, event)
+    if event is None or not urls:
         return
-    changed = queries.with_result(Task.objects.filter(pk=task.pk)).get()
-    outbox.write(task.owner_id, task.pk, event, url, body(event, _document(changed)))
+    changed, now = queries.with_result(Task.objects.filter(pk__in=list(urls))), database_now()
+    outbox.write_all(
+        [
+            outbox.Telling(
+                task.owner_id, task.pk, event, urls[task.pk], body(event, _document(task), now)
+            )
+            for task in changed.order_by("pk")
+        ]
+    )
     bells.ring_on_commit(bells.CALLBACKS)
 
 
-def body(event: CallbackEvent, data: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a callback, as Standard Webhooks lays them out."""
-    told = {"type": event.value, "timestamp": documents.stamp(database_now()), "data": data}
+def body(event: CallbackEvent, data: Mapping[str, Any], at: datetime | None = None) -> bytes:
+    """Return the bytes of a callback, as Standard Webhooks lays them out; of now by default."""
+    moment = database_now() if at is None else at
+    told = {"type": event.value, "timestamp": documents.stamp(moment), "data": data}
     return orjson.dumps(told)
 
 
-def _address(task: Task, event: CallbackEvent) -> str | None:
+def _addresses(tasks: Sequence[Task], event: CallbackEvent) -> dict[UUID, str]:
     """Return where to tell: the task's address, else the account's, if it wants this event."""
-    if task.callback_url:
-        wanted = event is not CallbackEvent.RUNNING or task.callback_running
-        return task.callback_url if wanted else None
-    defaults = CallbackAddress.objects.filter(owner_id=task.owner_id, is_default=True)
-    if event is CallbackEvent.RUNNING:
+    running = event is CallbackEvent.RUNNING
+    own = {
+        task.pk: task.callback_url
+        for task in tasks
+        if task.callback_url and (task.callback_running or not running)
+    }
+    silent = [task for task in tasks if not task.callback_url]
+    if not silent:
+        return own
+    defaults = CallbackAddress.objects.filter(
+        owner_id__in={task.owner_id for task in silent}, is_default=True
+    )
+    if running:
         defaults = defaults.filter(with_running=True)
-    return defaults.values_list("url", flat=True).first()
+    of_owner = dict(defaults.values_list("owner_id", "url"))
+    return own | {task.pk: of_owner[task.owner_id] for task in silent if task.owner_id in of_owner}
 
 
 def _document(task: Task) -> documents.Document:

@@ -28,6 +28,11 @@ def database_now() -> datetime:
     return now
 
 
+def passed_in() -> datetime | None:
+    """Return the moment that was passed in; None when it is the database's clock that counts."""
+    return _passed_in.get()
+
+
 def written_now() -> Combinable:
     """Return what writes the database's time into a row."""
     passed_in = _passed_in.get()

@@ -5,7 +5,7 @@ is logged and swallowed here, and nothing here may run inside a transaction.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError
@@ -13,7 +13,8 @@ from redis.exceptions import RedisError
 
 from tasks_app import bells
 from tasks_app.core import payments, queries
-from tasks_app.gates import control, slots
+from tasks_app.gates import control, slots, snapshots
+from tasks_app.models import Task
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +40,23 @@ def changed(task_id: UUID) -> None:
     _quietly(lambda: queries.store_snapshot(task_id), "store a snapshot")
 
 
-def revoked(claim_id: UUID, reason: str) -> None:
-    """After a running attempt was told to stop: tell its worker."""
-    _quietly(lambda: control.stop(claim_id, reason), "reach the worker")
+def ended(tasks: Sequence[Task]) -> None:
+    """After endings from outside: store the snapshot of one; of many, outdate those there are.
+
+    Few of many are asked for again: those are read from the table, once. ``version`` must be
+    that of now, but of one task.
+    """
+    if len(tasks) == 1:
+        changed(tasks[0].pk)
+        return
+    versions = {task.pk: task.version for task in tasks}
+    _quietly(lambda: snapshots.outdate(versions), "outdate snapshots")
+
+
+def revoked(claim_ids: Sequence[UUID], reason: str) -> None:
+    """After running attempts were told to stop: tell their workers."""
+    if claim_ids:
+        _quietly(lambda: control.stop(claim_ids, reason), "reach the worker")
 
 
 def freed(holder: slots.Holder, pool: str) -> None:
@@ -51,12 +66,21 @@ def freed(holder: slots.Holder, pool: str) -> None:
     bells.ring(pool)
 
 
-def settled(task_id: UUID) -> None:
-    """After an execution has stopped: settle what its task paid, and learn from a success."""
+def settled(task_ids: Sequence[UUID]) -> None:
+    """After executions have stopped: settle what their tasks paid, and learn from successes.
+
+    Together; and one by one when that fails, so that one of them does not keep the others.
+    """
+    if not task_ids:
+        return
     try:
-        payments.settle(task_id)
+        payments.settle(task_ids)
     except (DatabaseError, InterfaceError) as error:
-        logger.warning("could not settle what task %s paid: %s", task_id, error)
+        if len(task_ids) == 1:
+            logger.warning("could not settle what task %s paid: %s", task_ids[0], error)
+            return
+        for task_id in task_ids:
+            settled([task_id])
 
 
 def _quietly(action: Callable[[], object], purpose: str) -> None:

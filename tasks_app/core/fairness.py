@@ -25,6 +25,7 @@ everywhere.
 
 import logging
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -149,19 +150,25 @@ _HEAD = """(
     ORDER BY task.tag, task.id LIMIT 1
 )"""
 _REFRESH = f"""
-UPDATE tasks_app_flow AS flow SET head_tag = {_HEAD.format(finish=_FINISH)} WHERE id = %(flow)s
+UPDATE tasks_app_flow AS flow SET head_tag = {_HEAD.format(finish=_FINISH)}
+WHERE id = ANY(%(flows)s)
 """  # noqa: S608 - constants only
 
 
 def refresh_head(flow_id: UUID) -> None:
-    """Set the head tag after a change; the caller holds the flow's lock.
+    """Set the head tag after a change; the caller holds the flow's lock."""
+    refresh_heads([flow_id])
 
-    A statement of its own: within the statement that changed the task, a task that another
+
+def refresh_heads(flow_ids: Iterable[UUID]) -> None:
+    """Set the head tags after changes; the caller holds the flows' locks.
+
+    A statement of its own: within the statement that changed the tasks, a task that another
     transaction has just committed could be missed.
     """
     _require_transaction()
     with connection.cursor() as cursor:
-        cursor.execute(_REFRESH, {"flow": flow_id})
+        cursor.execute(_REFRESH, {"flows": sorted(set(flow_ids))})
 
 
 _PAY = f"""
@@ -185,7 +192,9 @@ def pay(flow_id: UUID, weighted: float) -> float:
 
 
 _GIVE_BACK = f"""
-UPDATE tasks_app_flow AS flow SET finish_tag = {_FINISH} - %(share)s WHERE id = %(flow)s
+UPDATE tasks_app_flow AS flow SET finish_tag = {_FINISH} - given.share
+FROM unnest(%(flows)s::uuid[], %(shares)s::float8[]) AS given(flow_id, share)
+WHERE flow.id = given.flow_id
 """  # noqa: S608 - constants only
 
 
@@ -194,46 +203,58 @@ def give_back(flow_id: UUID, weighted: float) -> None:
 
     Less was used than was paid for, or more. Takes the flow's lock.
     """
-    if not math.isfinite(weighted) or weighted == 0:
-        return
     with transaction.atomic():
         lock_flow(flow_id)
-        with connection.cursor() as cursor:
-            cursor.execute(_GIVE_BACK, {"flow": flow_id, "share": weighted})
-        refresh_head(flow_id)
+        _give_back({flow_id: weighted})
+
+
+def _give_back(shares: Mapping[UUID, float]) -> None:
+    """Take shares out of flows that the caller has locked."""
+    given = {pk: share for pk, share in shares.items() if math.isfinite(share) and share != 0}
+    if not given:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_GIVE_BACK, {"flows": list(given), "shares": list(given.values())})
+    refresh_heads(given)
 
 
 _SETTLE = """
-UPDATE tasks_app_task AS task SET paid_by = NULL FROM (
+WITH paid AS (
     SELECT id, share, cost, (
         SELECT COALESCE(sum(extract(epoch FROM ended_at - started_at)), 0)
-        FROM tasks_app_attempt WHERE task_id = paid.id
+        FROM tasks_app_attempt WHERE task_id = task.id
     )::float8 AS used
-    FROM tasks_app_task AS paid WHERE id = %(task)s
-) AS paid
-WHERE task.id = paid.id AND task.paid_by = %(flow)s
+    FROM tasks_app_task AS task WHERE id = ANY(%(tasks)s)
+    ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE tasks_app_task AS task SET paid_by = NULL FROM paid,
+    unnest(%(tasks)s::uuid[], %(flows)s::uuid[]) AS asked(task_id, flow_id)
+WHERE task.id = paid.id AND task.id = asked.task_id AND task.paid_by = asked.flow_id
   AND task.state IN ('success', 'failed', 'timeout')
   AND NOT EXISTS (
       SELECT 1 FROM tasks_app_attempt WHERE task_id = task.id AND ended_at IS NULL)
-RETURNING paid.share, paid.cost, paid.used
+RETURNING task.id, asked.flow_id, paid.share, paid.cost, paid.used
 """
 
 
-def settle(task_id: UUID, paid_by: UUID) -> float | None:
-    """Charge the flow that paid for an ended task what it really took, once.
+def settle(paid_by: Mapping[UUID, UUID]) -> dict[UUID, float]:
+    """Charge flows what the ended tasks that they paid for really took, each once.
 
-    Returns the seconds that all its executions took; None when it was settled before, or one of
-    them goes on.
+    ``paid_by`` says which flow paid for a task. Returns the seconds that all executions of a task
+    took, for those that are settled now: not those that were before, or whose execution goes on.
     """
+    shares: dict[UUID, float] = defaultdict(float)
     with transaction.atomic():
-        lock_flow(paid_by)
+        lock_flows(paid_by.values())
         with connection.cursor() as cursor:
-            cursor.execute(_SETTLE, {"task": task_id, "flow": paid_by})
-            row = cursor.fetchone()
-        if row is None:
-            return None
-        give_back(paid_by, _overpaid(*row))
-    return float(row[2])
+            cursor.execute(_SETTLE, {"tasks": list(paid_by), "flows": list(paid_by.values())})
+            rows = cursor.fetchall()
+        for _, flow_id, *took in rows:
+            overpaid = _overpaid(*took)
+            if math.isfinite(overpaid):
+                shares[flow_id] += overpaid
+        _give_back(shares)
+    return {task_id: float(used) for task_id, _, _, _, used in rows}
 
 
 def _overpaid(paid: float, cost: float | None, used: float) -> float:

@@ -8,6 +8,7 @@ stopped; only then are its slots given back.
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
@@ -25,7 +26,7 @@ from tasks_app.core.decisions import (
     after_loss,
     after_refusal,
 )
-from tasks_app.core.transitions import move, record
+from tasks_app.core.transitions import move, move_many, record
 from tasks_app.lifecycle import ErrorCode, EventKind, Outcome, State
 from tasks_app.models import Artifact, Attempt, Task
 
@@ -134,9 +135,16 @@ def stopped(attempt: Attempt) -> None:
 
 def timed_out(task: Task, *, told: Mapping[str, str] | None = None) -> bool:
     """A deadline has passed: the running one, or the longest wait in the queue."""
-    running = task.state == State.RUNNING
+    return bool(timed_out_many([task], told=told))
+
+
+def timed_out_many(tasks: Sequence[Task], *, told: Mapping[str, str] | None = None) -> list[UUID]:
+    """Deadlines have passed, of tasks that were read in one state; see ``end_many``."""
+    if not tasks:
+        return []
+    running = tasks[0].state == State.RUNNING
     code = ErrorCode.DEADLINE_EXCEEDED if running else ErrorCode.WAITED_TOO_LONG
-    return end_now(task, State.TIMEOUT, EventKind.TIMED_OUT, code, told=told)
+    return end_many(tasks, State.TIMEOUT, EventKind.TIMED_OUT, code, told=told)
 
 
 def end_now(
@@ -152,23 +160,43 @@ def end_now(
     ``told`` is what the history says besides the code: who did it.
     Returns False when the task has ended or changed since it was read.
     """
-    if task.terminal:
-        return False
+    return bool(end_many([task], target, event, code, told=told))
+
+
+def end_many(
+    tasks: Sequence[Task],
+    target: State,
+    event: EventKind,
+    code: ErrorCode,
+    *,
+    told: Mapping[str, str] | None = None,
+) -> list[UUID]:
+    """End live tasks, read in one state, from outside and at once: each as ``end_now`` does.
+
+    One transaction, in which all of them end or none. Returns the ids of those that ended: not
+    those that had ended or changed since they were read, nor (of several) those that somebody
+    else holds at this moment.
+    """
+    live = [task for task in tasks if not task.terminal]
+    data = {"code": code.value, **(told or {})}
     with transaction.atomic():
-        moved = move(
-            task, target, event, data={"code": code.value, **(told or {})}, error_code=code.value
-        )
-        if not moved:
-            return False
-        live = _revoke(task)
-    effects.changed(task.pk)
-    if live is None:
-        effects.settled(task.pk)
-    if live is not None:
-        effects.revoked(live.claim_id, event.value)
-        if live.remote:
-            bells.ring_polls(task.pool)
-    return True
+        moved = move_many(live, target, event, data=data, error_code=code.value)
+        revoked = _revoke(moved)
+    if moved:
+        _ended_outside(moved, revoked, event)
+    return [task.pk for task in moved]
+
+
+def _ended_outside(tasks: Sequence[Task], revoked: Sequence[Attempt], event: EventKind) -> None:
+    """After the commit: readers, what was paid, the workers and whoever asks upstreams."""
+    effects.ended(tasks)
+    going_on = {attempt.task_id for attempt in revoked}
+    paid = [task.pk for task in tasks if task.paid_by is not None and task.pk not in going_on]
+    effects.settled(paid)
+    effects.revoked([attempt.claim_id for attempt in revoked], event.value)
+    remote = {attempt.task_id for attempt in revoked if attempt.remote}
+    for pool in sorted({task.pool for task in tasks if task.pk in remote}):
+        bells.ring_polls(pool)
 
 
 # --- the pieces ----------------------------------------------------------------------------
@@ -250,15 +278,20 @@ def _end(
     return rows == 1
 
 
-def _revoke(task: Task) -> Attempt | None:
-    """Tell the task's live attempt to stop; returns it if there is one."""
-    live = Attempt.objects.filter(
-        task_id=task.pk, number=task.attempt_number, ended_at__isnull=True
+def _revoke(tasks: Sequence[Task]) -> list[Attempt]:
+    """Tell the live attempts of tasks, which the caller holds, to stop; returns them."""
+    current = Attempt.objects.filter(
+        task_id__in=[task.pk for task in tasks],
+        number=F("task__attempt_number"),
+        ended_at__isnull=True,
     )
-    live.filter(revoked_at__isnull=True).update(revoked_at=written_now())
-    # What was submitted is looked at now, to be canceled upstream.
-    live.exclude(upstream_id="").update(next_poll_at=Now())
-    return live.first()
+    held = list(current.order_by("pk").select_for_update(of=("self",), no_key=True))
+    if held:
+        live = Attempt.objects.filter(pk__in=[attempt.pk for attempt in held])
+        live.filter(revoked_at__isnull=True).update(revoked_at=written_now())
+        # What was submitted is looked at now, to be canceled upstream.
+        live.exclude(upstream_id="").update(next_poll_at=Now())
+    return held
 
 
 def _was_ours(attempt: Attempt) -> bool:
@@ -269,5 +302,5 @@ def _was_ours(attempt: Attempt) -> bool:
 
 def _settled(attempt: Attempt) -> None:
     effects.changed(attempt.task_id)
-    effects.settled(attempt.task_id)
+    effects.settled([attempt.task_id])
     effects.freed(holder_of(attempt), attempt.task.pool)

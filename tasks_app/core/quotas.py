@@ -7,13 +7,14 @@ from the day it was added to, in the transaction of the change of state: exactly
 one change ends a task. The row is locked after the task's; see `docs/scarce-things.md`.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import F, Q, Sum
+from django.db.models import Q, Sum
 
 from tasks_app.lifecycle import ErrorCode, State
 from tasks_app.models import DayUse, Task
@@ -108,11 +109,29 @@ def undelivered(source: State, target: State, code: str, data: Mapping[str, Any]
     return code not in _CALLERS_OWN
 
 
-def give_back(task: Task) -> None:
-    """Take a task out of the count of its day, within the transaction that ends it."""
-    DayUse.objects.filter(owner_id=task.owner_id, day=day_of(task.created_at), number__gt=0).update(
-        number=F("number") - 1
-    )
+# The rows are locked in one order: batches and single endings may want the same ones.
+_GIVE_BACK = """
+WITH held AS (
+    SELECT use.id, given.number FROM tasks_app_dayuse AS use
+    JOIN unnest(%(owners)s::bigint[], %(days)s::date[], %(numbers)s::bigint[])
+        AS given(owner_id, day, number) ON given.owner_id = use.owner_id AND given.day = use.day
+    ORDER BY use.owner_id, use.day FOR NO KEY UPDATE OF use
+)
+UPDATE tasks_app_dayuse AS use SET number = GREATEST(use.number - held.number, 0)
+FROM held WHERE use.id = held.id
+"""
+
+
+def give_back(tasks: Iterable[Task]) -> None:
+    """Take tasks out of the counts of their days, within the transaction that ends them."""
+    given = Counter((task.owner_id, day_of(task.created_at)) for task in tasks)
+    values: dict[str, Any] = {
+        "owners": [owner_id for owner_id, _ in given],
+        "days": [day for _, day in given],
+        "numbers": list(given.values()),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_GIVE_BACK, values)
 
 
 def _midnight(day: date) -> datetime:

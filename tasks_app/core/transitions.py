@@ -1,24 +1,26 @@
-"""The one function that changes a task's state.
+"""The one function that changes tasks' states, for one or for many at once.
 
-A change is a conditional UPDATE on id, expected state and expected attempt number. No row
-means that somebody else was first: a normal answer, not an error. The history's line is
-written in the same transaction.
+A change is a conditional UPDATE on id, expected state and expected attempt number, and while a
+task waits, on its flow. No row means that somebody else was first: a normal answer, not an error.
+The history's line is written in the same transaction.
 """
 
+import json
 import logging
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import F, Q, QuerySet
 
 from tasks_app import conf, logs
 from tasks_app.core import announcements, fairness, quotas
-from tasks_app.core.clock import written_now
+from tasks_app.core.clock import passed_in, written_now
 from tasks_app.lifecycle import TERMINAL, EventKind, State, may_follow
-from tasks_app.models import Artifact, Event, Generator, Task
+from tasks_app.models import Artifact, Generator, Task, new_id
 
 logger = logging.getLogger(__name__)
 
@@ -44,51 +46,93 @@ def move(
     ``task`` itself is out of date. An ending that delivered nothing leaves the owner's count of
     the day. Raises ``IllegalTransition``.
     """
-    source = State(task.state)
+    return bool(move_many([task], target, event, data=data, artifacts=artifacts, **changes))
+
+
+def move_many(
+    tasks: Sequence[Task],
+    target: State,
+    event: EventKind,
+    *,
+    data: dict[str, Any] | None = None,
+    artifacts: Sequence[Artifact] = (),
+    **changes: Any,
+) -> list[Task]:
+    """Move tasks that the caller read in one and the same state to ``target``, as ``move`` does.
+
+    All in one transaction and in a number of statements that does not grow with theirs. Returns
+    those that were moved. Of several tasks those are left out that somebody else holds at this
+    moment, and ``version`` of those that were moved is that of now; one alone is waited for.
+    Raises ``IllegalTransition``, and ``ValueError`` when the tasks are of several states.
+    """
+    if not tasks:
+        return []
+    source = _state_of(tasks)
     if not may_follow(source, target):
         raise IllegalTransition(f"{source} -> {target}")
-    queued = State.PENDING in (source, target)
+    flows = {task.flow_id for task in tasks} if State.PENDING in (source, target) else set()
     given_back = quotas.undelivered(source, target, changes.get("error_code", ""), data or {})
     with transaction.atomic():
-        if queued:
-            fairness.lock_flow(task.flow_id)
-        if not _update(task, target, changes):
-            return False
+        if flows:
+            fairness.lock_flows(flows)
+        moved = _update(tasks, flows, target, changes)
+        if not moved:
+            return []
         if given_back:
             # Locked after flow and task. Whoever needs a flow takes it before it calls this.
-            quotas.give_back(task)
+            quotas.give_back(moved)
             data = {**(data or {}), quotas.GIVEN_BACK: True}
-        number = changes.get("attempt_number", task.attempt_number)
         if artifacts:
             Artifact.objects.bulk_create(artifacts)
-        record(task, event, number, data, target=target)
-        announcements.announce(task, target)
-        if queued:
-            fairness.refresh_head(task.flow_id)
-    return True
+        numbers = [changes.get("attempt_number", task.attempt_number) for task in moved]
+        _record(moved, event, numbers, data or {}, target)
+        announcements.announce(moved, target)
+        if flows:
+            fairness.refresh_heads(flows)
+    return moved
 
 
 def record(
-    task: Task,
-    kind: EventKind,
-    attempt_number: int,
-    data: dict[str, Any] | None = None,
-    *,
-    target: State | None = None,
+    task: Task, kind: EventKind, attempt_number: int, data: dict[str, Any] | None = None
 ) -> None:
-    """Append a line to a task's history, and once that has committed, to the log.
+    """Append a line to a task's history, and once that has committed, to the log."""
+    _record([task], kind, [attempt_number], data or {}, None)
 
-    ``target`` is the state that the task, which is still as it was read, changes to.
+
+# Arrays: hundreds of rows of parameters would cost more to write down than to insert.
+_RECORD = """
+INSERT INTO tasks_app_event (id, task_id, at, kind, attempt_number, data)
+SELECT line.id, line.task_id, COALESCE(%(at)s::timestamptz, statement_timestamp()), %(kind)s,
+    line.number, %(data)s::jsonb
+FROM unnest(%(ids)s::uuid[], %(tasks)s::uuid[], %(numbers)s::int[]) AS line(id, task_id, number)
+"""
+
+
+def _record(
+    tasks: Sequence[Task],
+    kind: EventKind,
+    numbers: Sequence[int],
+    data: dict[str, Any],
+    target: State | None,
+) -> None:
+    """Append the same line to the histories of tasks.
+
+    ``target`` is the state that the tasks, which are still as they were read, change to.
     """
-    Event.objects.create(
-        task_id=task.pk,
-        at=written_now(),
-        kind=kind.value,
-        attempt_number=attempt_number,
-        data=data or {},
-    )
-    if logger.isEnabledFor(logging.INFO):
-        line = (task, kind, attempt_number, data or {}, State(task.state), target)
+    values: dict[str, Any] = {
+        "ids": [new_id() for _ in tasks],
+        "tasks": [task.pk for task in tasks],
+        "numbers": numbers,
+        "at": passed_in(),
+        "kind": kind.value,
+        "data": json.dumps(data),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORD, values)
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    for task, number in zip(tasks, numbers, strict=True):
+        line = (task, kind, number, data, State(task.state), target)
         transaction.on_commit(partial(_say, *line), robust=True)
 
 
@@ -137,10 +181,47 @@ def _name_of(task: Task) -> str:
     return _names[task.generator_id]
 
 
-def _update(task: Task, target: State, changes: dict[str, Any]) -> int:
+def _state_of(tasks: Sequence[Task]) -> State:
+    states = {task.state for task in tasks}
+    if len(states) > 1:
+        raise ValueError(f"tasks of several states: {sorted(states)}")
+    return State(states.pop())
+
+
+def _update(
+    tasks: Sequence[Task], flows: Collection[UUID], target: State, changes: dict[str, Any]
+) -> list[Task]:
+    """Compare and set; returns the tasks whose rows were as the caller read them."""
     if target in TERMINAL:
         changes = {"finished_at": written_now(), **changes}
-    rows = Task.objects.filter(
-        pk=task.pk, state=task.state, attempt_number=task.attempt_number
-    ).update(state=target.value, version=F("version") + 1, **changes)
-    return int(rows)
+    if len(tasks) > 1:
+        # Whose rows these are is known only while they are held; in the order of their ids.
+        # The weaker lock lets others write lines of history meanwhile.
+        rows = _as_read(tasks, flows).order_by("pk").values_list("pk", "version")
+        held = dict(rows.select_for_update(skip_locked=True, no_key=True))
+        tasks = [task for task in tasks if task.pk in held]
+        for task in tasks:
+            task.version = held[task.pk] + 1
+    if not tasks:
+        return []
+    number = _as_read(tasks, flows).update(state=target.value, version=F("version") + 1, **changes)
+    if number not in (0, len(tasks)):
+        raise RuntimeError(f"{number} rows of {len(tasks)} that were held have changed")
+    return list(tasks) if number else []
+
+
+def _as_read(tasks: Sequence[Task], flows: Collection[UUID]) -> QuerySet[Task]:
+    """Select the rows that are as the caller read them.
+
+    A task that has changed its flow since waits where its head is not looked after, unless that
+    flow is one of ``flows``, which are locked (none: it enters or leaves no queue).
+    """
+    of_number: dict[int, list[UUID]] = defaultdict(list)
+    for task in tasks:
+        of_number[task.attempt_number].append(task.pk)
+    same = Q()
+    for number, ids in of_number.items():
+        same |= Q(pk__in=ids, attempt_number=number)
+    if flows:
+        same &= Q(flow_id__in=flows)
+    return Task.objects.filter(same, state=tasks[0].state)

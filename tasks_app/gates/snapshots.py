@@ -4,6 +4,7 @@ A snapshot is written only if it is newer than the one that is there (by the tas
 so a slow reader of the table cannot put an old state over a new one.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import cast
 from uuid import UUID
@@ -41,6 +42,30 @@ def write(task_id: UUID, version: int, body: bytes, *, terminal: bool) -> bool:
         raise
 
 
+_OUTDATE = """
+for index, key in ipairs(KEYS) do
+    local held = redis.pcall('HGET', key, 'version')
+    if type(held) == 'table' then redis.call('DEL', key) held = false end
+    if not held or tonumber(held) < tonumber(ARGV[index + 1]) then
+        redis.call('HSET', key, 'version', ARGV[index + 1])
+        redis.call('HDEL', key, 'body')
+        redis.call('EXPIRE', key, ARGV[1])
+    end
+end
+"""
+
+
+def outdate(versions: Mapping[UUID, int]) -> None:
+    """Say that tasks have ended, in one round trip: drop their snapshots older than this version.
+
+    The next poll reads the table. A slow reader of the table cannot put back what it saw before,
+    as the version stays.
+    """
+    if versions:
+        named = [keys.snapshot(task_id) for task_id in versions]
+        _outdating()(keys=named, args=[TERMINAL_SECONDS, *versions.values()])
+
+
 def read(task_ids: list[UUID]) -> list[tuple[bytes | None, bytes | None]]:
     """Return (snapshot, progress) of each task, in one round trip."""
     with client().pipeline(transaction=False) as pipe:
@@ -60,3 +85,8 @@ def forget(task_ids: list[UUID]) -> None:
 @lru_cache(maxsize=1)
 def _script() -> Script:
     return client().register_script(_WRITE)
+
+
+@lru_cache(maxsize=1)
+def _outdating() -> Script:
+    return client().register_script(_OUTDATE)

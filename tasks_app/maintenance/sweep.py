@@ -11,8 +11,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Final
+from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import QuerySet
 from redis.exceptions import RedisError
 
 from tasks_app import conf, metrics
@@ -28,6 +30,10 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 500
 """Rows one step looks at in one pass; the next pass goes on."""
+_BATCHES: Final = 20
+"""How many times as many tasks that are late may end in one pass: each batch is one transaction."""
+_BATCHES_SECONDS: Final = 5.0
+"""Others wait for their repairs: no further batch begins after so long."""
 _MAX_SECONDS: Final = 50.0
 """A pass that cron starts every minute ends before the next one begins."""
 
@@ -70,18 +76,54 @@ def _run(name: str, step: "Step", report: Report, dry_run: bool) -> None:
 def time_out_running(report: Report, dry_run: bool) -> None:
     """Running past its deadline -> timeout; its worker is told to stop."""
     late = Task.objects.filter(state=State.RUNNING.value, deadline_at__lte=database_now())
-    _time_out(list(late.order_by("deadline_at")[:BATCH]), "deadline exceeded", report, dry_run)
+    _time_out(late.order_by("deadline_at"), "deadline exceeded", report, dry_run)
 
 
 def time_out_waiting(report: Report, dry_run: bool) -> None:
     """Pending longer than it may wait -> timeout."""
     late = Task.objects.filter(state=State.PENDING.value, give_up_at__lte=database_now())
-    _time_out(list(late.order_by("give_up_at")[:BATCH]), "waited too long", report, dry_run)
+    _time_out(late.order_by("give_up_at"), "waited too long", report, dry_run)
 
 
-def _time_out(late: list[Task], kind: str, report: Report, dry_run: bool) -> None:
+def _time_out(late: QuerySet[Task], kind: str, report: Report, dry_run: bool) -> None:
+    """End what is late, the longest late first: thousands at once when a pool was away."""
+    if dry_run:
+        number = late[: BATCH * _BATCHES].count()
+        report.counts.update({kind: number} if number else {})
+        return
+    give_up, left = time.monotonic() + _BATCHES_SECONDS, set[UUID]()
+    for _ in range(_BATCHES):
+        # What could not be ended a moment ago is late still; the others are behind it.
+        found = list(late.exclude(pk__in=left).defer("params", "metadata")[:BATCH])
+        ended = _time_out_together(found, kind, report) if found else set()
+        left |= {task.pk for task in found} - ended
+        if len(found) < BATCH or time.monotonic() > give_up:
+            break
+
+
+def _time_out_together(late: list[Task], kind: str, report: Report) -> set[UUID]:
+    """End tasks in one transaction, or one by one when that fails: a bad one keeps no others."""
+    try:
+        ended = set(outcomes.timed_out_many(late))
+    except Exception as error:
+        logger.warning("%s: %d tasks are ended one by one: %s", kind, len(late), error)
+        connection.close_if_unusable_or_obsolete()
+        return _time_out_singly(late, kind, report)
+    report.counts.update({kind: len(ended)} if ended else {})
+    return ended
+
+
+def _time_out_singly(late: list[Task], kind: str, report: Report) -> set[UUID]:
+    ended = set[UUID]()
+
+    def end(task: Task) -> bool:
+        moved = outcomes.timed_out(task)
+        ended.update([task.pk] if moved else [])
+        return moved
+
     for task in late:
-        repair(kind, task.pk, partial(outcomes.timed_out, task), report, dry_run)
+        repair(kind, task.pk, partial(end, task), report, dry_run=False)
+    return ended
 
 
 def recover_lost(report: Report, dry_run: bool) -> None:
