@@ -49,10 +49,10 @@ def test_an_upstream_that_takes_four_at_once(hand: Hand, upstream: Replicate) ->
     """429 to more than four, while the generator's own limit is 20."""
     upstream.seconds, upstream.most = 600, 4
     make_remote(upstream, max_running=20, failure_budget=1)
-    for number in range(150):
+    for number in range(100):
         hand.submit(f"boat {number}")
     limits = []
-    for _ in range(22):
+    for _ in range(16):
         start_all(hand)
         unhold()
         finish_all(hand, upstream)
