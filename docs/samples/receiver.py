@@ -1,7 +1,7 @@
 """A receiver of callbacks: verifies, remembers, answers at once.
 
-    pip install standardwebhooks
-    DARKROOM_CALLBACK_SECRET=whsec_… python receiver.py 8300
+$ pip install standardwebhooks
+$ DARKROOM_CALLBACK_SECRET=whsec_… python receiver.py 8300
 """
 
 import os
@@ -15,6 +15,8 @@ seen = set()  # a table with a unique column in a real service, which outlives t
 
 
 class Receiver(BaseHTTPRequestHandler):
+    """Answers 200 to what is signed with the secret, 400 to anything else."""
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
