@@ -45,6 +45,10 @@ _PATIENCE: Final = 600.0
 """Seconds that the database is waited for; longer than any restart."""
 
 
+_LOOK_SECONDS: Final = 5.0
+_looked = threading.local()
+
+
 class Kind(StrEnum):
     """What a flight does: hand work to an upstream, or ask about it."""
 
@@ -252,7 +256,10 @@ def _close_own(together: threading.Barrier) -> None:
 
 
 def _checked(action: Callable[..., T], arguments: tuple[Any, ...]) -> T:
-    close_old_connections()
+    # Looking after the connection costs a statement, and there may be hundreds in a second.
+    if time.monotonic() - getattr(_looked, "at", 0.0) > _LOOK_SECONDS:
+        close_old_connections()
+        _looked.at = time.monotonic()
     try:
         return action(*arguments)
     except (DatabaseError, InterfaceError):

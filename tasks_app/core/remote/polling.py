@@ -100,7 +100,9 @@ class _Question:
 
     async def _ask(self) -> None:
         attempt = self._attempt
-        kept = await self._engine.in_database(_kept_webhook, attempt)
+        kept = None
+        if self._taken.told:
+            kept = await self._engine.in_database(_kept_webhook, attempt)
         if kept is not None:
             await self._apply(self._adapter.read(kept))
             await self._engine.in_database(_forget_webhook, attempt)

@@ -77,7 +77,8 @@ FROM (
 ) AS due
 WHERE taken.id = due.id
 RETURNING taken.id, extract(epoch FROM clock_timestamp() - due.next_poll_at),
-    COALESCE(extract(epoch FROM clock_timestamp() - taken.submit_started_at), 0)
+    COALESCE(extract(epoch FROM clock_timestamp() - taken.submit_started_at), 0),
+    EXISTS (SELECT 1 FROM tasks_app_webhook AS kept WHERE kept.attempt_id = taken.id)
 """
 
 
@@ -85,12 +86,14 @@ RETURNING taken.id, extract(epoch FROM clock_timestamp() - due.next_poll_at),
 class Taken:
     """An attempt that is to be asked about, the seconds it is late and since its submission.
 
-    ``known``: whether it is known what its generator's work usually takes.
+    ``told``: whether a webhook of it is kept; ``known``: whether it is known what its generator's
+    work usually takes.
     """
 
     attempt: Attempt
     late: float
     age: float
+    told: bool
     known: bool
 
 
@@ -104,7 +107,7 @@ def take(pool: str, most: int, without: Sequence[UUID] = ()) -> list[Taken]:
     }
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, values)
-        times = {pk: (float(late), float(age)) for pk, late, age in cursor.fetchall()}
+        times = {pk: (float(late), float(age), told) for pk, late, age, told in cursor.fetchall()}
     if not times:
         return []
     found = Attempt.objects.select_related("task__generator", "setup").filter(pk__in=times)
