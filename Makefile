@@ -47,12 +47,13 @@ run: base
 	  --host $(call quoted,$(LISTEN)) --port $(call quoted,$(PORT)) --data $(call quoted,$(DATA)) \
 	  $(if $(WORKERS),--workers $(call quoted,$(WORKERS)))
 
-# Two processes, each with its own servers (given ones cannot be shared), for what only computes and asks the database. Real
-# services, whose promises are in seconds, have the machine for themselves.
+# Two processes, each with its own servers (given ones cannot be shared). What only computes and
+# asks the database comes first, what starts real services, whose promises are in seconds, after it.
 ifeq ($(strip $(PYTEST_ARGS)),)
+test: AT_ONCE = $(if $(TEST_DATABASE_URL)$(TEST_REDIS_URL),,-n 2)
 test: lint
-	$(VENV)/python -m pytest $(if $(TEST_DATABASE_URL)$(TEST_REDIS_URL),,-n 2) tests/unit tests/integration
-	$(VENV)/python -m pytest tests/acceptance tests/faults
+	$(VENV)/python -m pytest $(AT_ONCE) tests/unit tests/integration
+	$(VENV)/python -m pytest $(AT_ONCE) tests/acceptance tests/faults
 else
 test: lint
 	$(VENV)/python -m pytest $(PYTEST_ARGS)
