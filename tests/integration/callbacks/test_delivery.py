@@ -221,12 +221,12 @@ def planned(callback: Callback) -> float:
 
 
 def run_until(deliverer: Deliverer, callback: Callback, seconds: float) -> float:
-    """Let virtual time pass until a callback has ended or ``seconds`` are over."""
+    """Let time pass until a callback has ended, or its next attempt is after ``seconds``."""
     now = 0.0
     for _ in range(40):
         deliver(deliverer)
         callback.refresh_from_db()
-        if callback.state != "pending" or now >= seconds:
+        if callback.state != "pending" or now + planned(callback) >= seconds:
             break
         now += planned(callback)
         make_due(pk=callback.pk)
