@@ -50,7 +50,7 @@ run: base
 # Two processes, each with its own servers (given ones cannot be shared). What only computes and
 # asks the database comes first, what starts real services, whose promises are in seconds, after it.
 ifeq ($(strip $(PYTEST_ARGS)),)
-test: AT_ONCE = $(if $(TEST_DATABASE_URL)$(TEST_REDIS_URL),,-n 2)
+test: AT_ONCE = $(if $(TEST_DATABASE_URL)$(TEST_REDIS_URL),,-n 2 --dist worksteal)
 test: lint
 	$(VENV)/python -m pytest $(AT_ONCE) tests/unit tests/integration
 	$(VENV)/python -m pytest $(AT_ONCE) tests/acceptance tests/faults

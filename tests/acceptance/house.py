@@ -23,7 +23,7 @@ from tests.conftest import make_generator, make_user
 from tests.history import fill
 from tests.processes import Service, eventually
 
-PEOPLE = ("ada", "bob", "cleo", "dora", "finn")
+PEOPLE = ("ada", "bob", "cleo", "dora", "finn", "gwen")
 GUESTS = tuple(f"guest{number}" for number in range(1, 13))
 """Users without any task, one for each test that wants to begin with nothing."""
 

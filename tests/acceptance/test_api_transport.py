@@ -139,7 +139,7 @@ def test_without_postgres_a_server_says_503_and_when_to_come_back(service: Make)
     eventually(lambda: answers(one), why="the web server answers")
     identity = "0198e0aa-0000-7000-8000-00000000abcd"
     cookie = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={'x' * 32}"}
-    for headers in ({"Authorization": "Bearer dk_x"}, cookie):
+    for headers in ({"Authorization": f"Bearer dk_01234567_{'x' * 43}"}, cookie):
         with one.client() as client:
             client.headers.update(headers)
             for answer in (

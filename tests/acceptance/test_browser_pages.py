@@ -438,14 +438,14 @@ def test_bob_sees_nothing_of_ada(visit: Callable[..., Reader], house: House, lan
 
 
 def test_an_empty_studio_does_not_scroll(visit: Callable[..., Reader]) -> None:
-    bob = visit("bob")
-    page = bob.page
-    bob.go("/")
+    gwen = visit("gwen")
+    page = gwen.page
+    gwen.go("/")
     expect(page.locator("#compose")).to_be_visible()
     for width, height in ((1440, 900), (1280, 800)):
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate("document.documentElement.scrollHeight") == height, (width, height)
-        bob.link("API reference").click(trial=True)  # nothing lies on it
+        gwen.link("API reference").click(trial=True)  # nothing lies on it
 
 
 @BOTH

@@ -252,7 +252,7 @@ def test_a_closed_terminal_ends_it(service: Service) -> None:
     os.close(inner)
     family = service.family()
     os.close(terminal)
-    assert service.main.wait(15) == 0
+    assert service.main.wait(PATIENCE) == 0
     assert_gone(family, 1)
 
 

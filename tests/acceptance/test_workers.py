@@ -136,7 +136,7 @@ def test_a_worker_survives_its_model(service: Services, alice: Any) -> None:
         task = Task.objects.get(pk=tasks[prompt])
         assert "secret" not in task.error_detail
         assert len(scenes.outcomes_of(task.pk)) == 1
-    assert scenes.slots_taken() == 0
+    eventually(lambda: scenes.slots_taken() == 0, within=2)
 
 
 MOODS = {
