@@ -138,7 +138,8 @@ def again(request: HttpRequest) -> HttpResponse:
 @login_required
 def enable(request: HttpRequest) -> HttpResponse:
     """Use an address again that had answered that it is gone."""
-    callbacks.enable(owner_id(request), request.POST.get("url", ""))
+    url = request.POST.get("url", "").replace("\x00", "")  # which no column can hold
+    callbacks.enable(owner_id(request), url)
     messages.success(request, gettext("The address is used again."))
     return redirect("web:callbacks")
 

@@ -96,6 +96,12 @@ def test_an_address_that_is_gone_is_told_and_used_again(visitor: Client, alice: 
     assert "it is gone" not in visitor.get("/account").content.decode()
 
 
+def test_no_address_holds_a_nul(visitor: Client) -> None:
+    for where in ("save", "test"):
+        assert visitor.post(f"/callbacks/{where}", {"url": f"{URL}\x00"}).status_code == 422
+    assert visitor.post("/callbacks/enable", {"url": f"{URL}\x00"}).status_code == 302
+
+
 def test_bob_must_not_see_what_alice_is_told(visitor: Client, alice: Any, bob: Any) -> None:
     row = told(alice)
     visitor.force_login(bob)
