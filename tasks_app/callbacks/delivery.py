@@ -150,14 +150,17 @@ class Deliverer:
     async def _attempt(self, job: Job) -> Answer | None:
         if job.late:
             return None
-        assert self._resolve is not None
+        resolve = self._resolve
+        assert resolve is not None
+        if isinstance(resolve, Resolver):
+            resolve = resolve.on_behalf_of(job.owner_id)
         moment = int(time.time())
         headers = signing.headers(job.secrets, str(job.id), moment, job.body)
         return await sending.send(
             job.url,
             headers,
             job.body,
-            resolve=self._resolve,
+            resolve=resolve,
             allowed=conf.get().callback_allow,
             context=self._context,
         )

@@ -10,6 +10,7 @@ import asyncio
 import os
 import socket
 import threading
+import weakref
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 from typing import Final
@@ -21,6 +22,9 @@ Lookup = Callable[[str, int], list[Address]]
 
 MOST: Final = 64
 """Lookups at the same time, those that nobody waits for any more included."""
+
+PER_OWNER: Final = 16
+"""Of these for one account: its silent name servers keep nobody else's names from being read."""
 
 # Two tries of a second each for a name server, instead of two of five.
 os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:2")
@@ -48,20 +52,42 @@ class Resolver:
         self._lookup = lookup
         self._going: dict[tuple[str, int], asyncio.Future[list[Address]]] = {}
         self._room = asyncio.Semaphore(MOST)
+        # One stays as long as somebody waits for it or a lookup holds it.
+        self._owners: weakref.WeakValueDictionary[int, asyncio.Semaphore] = (
+            weakref.WeakValueDictionary()
+        )
 
     async def __call__(self, host: str, port: int) -> list[Address]:
         """Return the addresses of a name. Raises ``Unresolved``."""
-        key = (host, port)
+        return await self._found((host, port), asyncio.Semaphore(1))
+
+    def on_behalf_of(self, owner_id: int) -> Resolve:
+        """Return what resolves names for an account, which has a part of the room only."""
+
+        async def resolve(host: str, port: int) -> list[Address]:
+            own = self._owners.get(owner_id) or asyncio.Semaphore(PER_OWNER)
+            self._owners[owner_id] = own
+            return await self._found((host, port), own)
+
+        return resolve
+
+    async def _found(self, key: tuple[str, int], own: asyncio.Semaphore) -> list[Address]:
         if key not in self._going:
-            await self._room.acquire()
+            await own.acquire()
+            try:
+                await self._room.acquire()
+            except BaseException:
+                own.release()
+                raise
             if key in self._going:
                 self._room.release()
+                own.release()
             else:
-                self._begin(key)
+                self._begin(key, own)
         # Whoever waits may go; the others still wait for the same answer.
         return await asyncio.shield(self._going[key])
 
-    def _begin(self, key: tuple[str, int]) -> None:
+    def _begin(self, key: tuple[str, int], own: asyncio.Semaphore) -> None:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[Address]] = loop.create_future()
         future.add_done_callback(lambda one: one.cancelled() or one.exception())
@@ -73,14 +99,17 @@ class Resolver:
             except Exception as error:  # whatever it is, the place must be given back
                 found = Unresolved(f"{type(error).__name__}: {error}")
             try:
-                loop.call_soon_threadsafe(self._end, key, found)
+                loop.call_soon_threadsafe(self._end, key, own, found)
             except RuntimeError:
                 pass  # the loop has ended
 
         threading.Thread(target=run, name=f"resolve {key[0]}", daemon=True).start()
 
-    def _end(self, key: tuple[str, int], found: list[Address] | OSError) -> None:
+    def _end(
+        self, key: tuple[str, int], own: asyncio.Semaphore, found: list[Address] | OSError
+    ) -> None:
         self._room.release()
+        own.release()
         future = self._going.pop(key)
         if isinstance(found, OSError):
             future.set_exception(found)
