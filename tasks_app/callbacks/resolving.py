@@ -103,7 +103,10 @@ class Resolver:
             except RuntimeError:
                 pass  # the loop has ended
 
-        threading.Thread(target=run, name=f"resolve {key[0]}", daemon=True).start()
+        try:
+            threading.Thread(target=run, name=f"resolve {key[0]}", daemon=True).start()
+        except RuntimeError as error:  # no more threads: the place must be given back
+            loop.call_soon(self._end, key, own, Unresolved(str(error)))
 
     def _end(
         self, key: tuple[str, int], own: asyncio.Semaphore, found: list[Address] | OSError

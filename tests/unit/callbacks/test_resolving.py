@@ -4,8 +4,10 @@ import asyncio
 import threading
 from ipaddress import ip_address
 
+import pytest
+
 from tasks_app.callbacks.networks import Address
-from tasks_app.callbacks.resolving import MOST, PER_OWNER, Resolver
+from tasks_app.callbacks.resolving import MOST, PER_OWNER, Resolver, Unresolved
 
 
 def test_silent_name_servers_of_one_account_hold_up_nobody_else() -> None:
@@ -42,3 +44,25 @@ def test_silent_name_servers_of_one_account_hold_up_nobody_else() -> None:
             await mallory("last.example", 443)
 
     asyncio.run(run())
+
+
+def test_a_look_up_that_gets_no_thread_gives_its_place_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_more(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def run() -> None:
+        resolver = Resolver(lambda host, port: [ip_address("1.1.1.1")])
+        with monkeypatch.context() as without:
+            without.setattr(threading.Thread, "start", no_more)
+            for _ in range(MOST):
+                with pytest.raises(Unresolved):
+                    await resolver("shop.example", 443)
+        assert await resolver("shop.example", 443) == [ip_address("1.1.1.1")]
+
+    async def in_time() -> None:
+        async with asyncio.timeout(5):
+            await run()
+
+    asyncio.run(in_time())
