@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Locator, Page, Request, Route, expect
 from tests.acceptance.browser import Complaints, log_in, new_context, screenshots
 from tests.acceptance.conftest import Running
 from tests.acceptance.house import House
+from tests.processes import eventually
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.django_db]
 
@@ -155,9 +156,9 @@ def test_a_double_click_or_a_lost_answer_is_one_task(studio: Studio) -> None:
     expect(studio.card("twice")).to_have_attribute("data-state", "success")
     assert len(studio.tasks()) == 1
     studio.page.keyboard.press("Control+Enter")  # the same words once more are a second wish
+    eventually(lambda: len(studio.tasks()) == 2)
     expect(studio.card("twice")).to_have_count(1)
     expect(studio.card("twice")).to_have_attribute("data-state", "success")
-    assert len(studio.tasks()) == 2
 
     sent: list[str | None] = []
 
