@@ -248,7 +248,11 @@ def test_a_stop_in_the_middle_of_the_start_leaves_nothing(service: Service) -> N
 def test_a_closed_terminal_ends_it(service: Service) -> None:
     """Also when make is the leader of the session, which then gets the only SIGHUP."""
     terminal, inner = os.openpty()
-    service.start(stdin=inner)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup would be taken over
+    try:
+        service.start(stdin=inner)
+    finally:
+        signal.signal(signal.SIGHUP, before)
     os.close(inner)
     family = service.family()
     os.close(terminal)
