@@ -17,7 +17,7 @@ from tasks_app import bells
 from tasks_app.admin import journal, now, words
 from tasks_app.admin.base import Base
 from tasks_app.admin.dress import Select, display
-from tasks_app.core import accounts
+from tasks_app.core import accounts, generators_file
 from tasks_app.core.remote import checking
 from tasks_app.core.withdrawal import withdraw
 from tasks_app.generators import documents, registry
@@ -73,24 +73,7 @@ class GeneratorForm(forms.ModelForm[Generator]):
 
     class Meta:
         model = Generator
-        fields = (
-            "name",
-            "title",
-            "description",
-            "adapter",
-            "settings",
-            "kind",
-            "pool",
-            "max_running",
-            "timeout_seconds",
-            "expected_seconds",
-            "failure_budget",
-            "rate_per_minute",
-            "rate_burst",
-            "fallback",
-            "paused",
-            "enabled",
-        )
+        fields = ("name", *generators_file.FIELDS)
         field_classes = {"settings": SettingsField}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -84,15 +84,20 @@ RETURNING id, last_tag
 """  # noqa: S608 - constants only
 
 
-def enter(generator: Generator, owner_id: int, priority: Priority) -> Place:
-    """Give a new task its place; locks the flow until the transaction ends."""
-    values: dict[str, Any] = {
+def _naming(generator: Generator, owner_id: int, priority: Priority) -> dict[str, Any]:
+    """Return what names a flow, and an id should it be new."""
+    return {
         "id": new_id(),
         "pool": generator.pool,
         "generator": generator.pk,
         "owner": owner_id,
         "priority": priority.value,
     }
+
+
+def enter(generator: Generator, owner_id: int, priority: Priority) -> Place:
+    """Give a new task its place; locks the flow until the transaction ends."""
+    values = _naming(generator, owner_id, priority)
     with connection.cursor() as cursor:
         cursor.execute(_ENTER, values)
         flow_id, tag = cursor.fetchone()
@@ -113,13 +118,7 @@ SELECT id FROM tasks_app_flow WHERE pool = %(pool)s AND generator_id = %(generat
 
 def flow_of(generator: Generator, owner_id: int, priority: Priority) -> UUID:
     """Return the id of a flow, which is made if there is none; for locking it in order."""
-    values: dict[str, Any] = {
-        "id": new_id(),
-        "pool": generator.pool,
-        "generator": generator.pk,
-        "owner": owner_id,
-        "priority": priority.value,
-    }
+    values = _naming(generator, owner_id, priority)
     with connection.cursor() as cursor:
         cursor.execute(_MAKE, values)
         cursor.execute(_FIND, values)

@@ -42,6 +42,7 @@ FIELDS: Final = (
     "paused",
     "enabled",
 )
+"""What staff set of a generator, besides its name: in a file and in the admin."""
 _NEEDED: Final = ("title", "adapter")
 
 
