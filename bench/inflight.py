@@ -108,11 +108,11 @@ def main() -> None:
     options = parser.parse_args()
     os.environ["DARKROOM_LIMIT_ALL"] = str(options.limit)
     os.environ["UPSTREAM_TOKEN"] = "bench"  # noqa: S105 - of nobody
-    with stand.service():
-        _run(options)
+    with stand.service() as servers:
+        _run(options, servers)
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace, servers: stand.Stand) -> None:
     from tasks_app.core import submission
     from tasks_app.core.submission import Wish
     from tasks_app.models import Generator, Task
@@ -143,7 +143,7 @@ def _run(options: argparse.Namespace) -> None:
             }.items()
         }
         try:
-            _watch(options, upstream, processes)
+            _watch(options, upstream, processes, servers)
         finally:
             for process in processes.values():
                 process.terminate()
@@ -163,7 +163,10 @@ def _start(folder: Path, name: str, *command: str) -> "subprocess.Popen[bytes]":
 
 
 def _watch(
-    options: argparse.Namespace, upstream: Upstream, processes: "dict[str, subprocess.Popen[bytes]]"
+    options: argparse.Namespace,
+    upstream: Upstream,
+    processes: "dict[str, subprocess.Popen[bytes]]",
+    servers: stand.Stand,
 ) -> None:
     from tasks_app.models import Task
 
@@ -178,7 +181,7 @@ def _watch(
         running = upstream.running
         if not disturbed and running >= 0.9 * options.limit:
             disturbed = True
-            _disturb()
+            _disturb(servers)
         if not _live(Task):
             break
         said = (
@@ -199,19 +202,16 @@ def _live(tasks: Any) -> bool:
         return True
 
 
-def _disturb() -> None:
-    """End every connection to PostgreSQL, as a restart does, and empty Redis."""
+def _disturb(servers: stand.Stand) -> None:
+    """Restart PostgreSQL and empty Redis."""
     from django.db import connection
 
     from tasks_app.gates.connection import client
 
     client().flushdb()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
-        )
-    print("\nPostgreSQL's connections were ended and Redis was emptied")
+    connection.close()
+    servers.restart_database()
+    print("\nPostgreSQL was restarted and Redis was emptied")
 
 
 def _tell_lateness() -> None:
@@ -221,12 +221,13 @@ def _tell_lateness() -> None:
     for sample in metrics.read()[metrics.POLL_LATENESS.name]:
         if sample.part and sample.part != metrics.SUM:
             bounds[float(sample.part)] += sample.amount
-    total, seen = sum(bounds.values()), 0
+    total, seen, told = sum(bounds.values()), 0, 0.0
     for bound, number in sorted(bounds.items()):
         seen += number
-        if seen >= 0.95 * total:
-            print(f"questions were late by {bound:g} s at most in 95 of 100 (of {total})")
-            return
+        for share in (0.5, 0.95, 0.99):
+            if told < share <= seen / total:
+                told = share
+                print(f"questions late by {bound:g} s at most: {share:.0%} of {total}")
 
 
 if __name__ == "__main__":

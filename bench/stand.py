@@ -11,31 +11,51 @@ from typing import Any
 from aigc_site.embedded import postgres, servers, valkey
 
 
+class Stand:
+    """The servers of a benchmark."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.database = self._started()
+        self.redis = servers.start_valkey(folder / "valkey", valkey.IN_MEMORY)
+
+    def restart_database(self) -> None:
+        """Stop PostgreSQL, with every connection to it, and start it on the same data."""
+        self.database.stop()
+        self.database = self._started()
+
+    def stop(self) -> None:
+        """Stop both."""
+        for server in (self.redis, self.database):
+            server.stop()
+
+    def _started(self) -> servers.Running:
+        return servers.start_postgres(self._folder / "postgres", postgres.UNSAFE_BUT_FAST)
+
+
 @contextmanager
-def service() -> Iterator[None]:
+def service() -> Iterator[Stand]:
     """Start both servers (without fsync), set Django up on them, stop them in the end."""
     with tempfile.TemporaryDirectory(prefix="darkroom-bench-") as name:
         folder = Path(name)
         folder.chmod(0o711)
-        database = servers.start_postgres(folder / "postgres", postgres.UNSAFE_BUT_FAST)
-        redis = servers.start_valkey(folder / "valkey", valkey.IN_MEMORY)
+        stand = Stand(folder)
         os.environ.update(
             DJANGO_SETTINGS_MODULE="aigc_site.settings",
-            DATABASE_URL=database.server.url,
-            REDIS_URL=redis.server.url,
+            DATABASE_URL=stand.database.server.url,
+            REDIS_URL=stand.redis.server.url,
             DARKROOM_SECRET_KEY=secrets.token_urlsafe(48),
             DARKROOM_DATA=str(folder / "data"),
             DARKROOM_LOG_LEVEL="ERROR",
         )
         try:
             _set_up()
-            yield
+            yield stand
         finally:
             from django.db import connection
 
             connection.close()
-            for server in (redis, database):
-                server.stop()
+            stand.stop()
 
 
 def _set_up() -> None:

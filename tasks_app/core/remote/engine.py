@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,9 +25,10 @@ from redis.exceptions import RedisError
 
 from tasks_app import conf, logs
 from tasks_app.core.durably import durably
-from tasks_app.core.remote import records
+from tasks_app.core.remote import progress, records
 from tasks_app.core.remote.fetching import Fetcher
 from tasks_app.core.remote.lines import Clients
+from tasks_app.core.remote.together import Together
 from tasks_app.gates import control
 from tasks_app.gates.connection import private_client
 from tasks_app.models import Attempt
@@ -40,6 +41,7 @@ _DATABASE_THREADS: Final = 4
 _FILE_THREADS: Final = 2
 _DOWNLOADS: Final = 4
 """Results that are held in memory at once, each of at most ``max_artifact_bytes``."""
+_CLEARLY_LESS: Final = 0.75
 _START_SECONDS: Final = 10.0
 _PATIENCE: Final = 600.0
 """Seconds that the database is waited for; longer than any restart."""
@@ -82,6 +84,7 @@ class Engine:
         self.clients: Clients
         self.fetcher: Fetcher
         self.downloads: asyncio.Semaphore
+        self.later: Together[records.Later, None]
         self._flights: dict[tuple[UUID, Kind], Flight] = {}
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -107,14 +110,28 @@ class Engine:
         """Return the generators that have this share of all the room there is."""
         most = max(1, int(conf.get().remote_calls * share))
         with self._lock:
-            counts = Counter(flight.generator_id for flight in self._flights.values())
-        return [pk for pk, count in counts.items() if count >= most]
+            return [pk for pk, count in self._counts().items() if count >= most]
 
-    def wait_for_room(self, seconds: float) -> bool:
-        """Wait until one more flight may begin; False when the time is over."""
+    def wait_for_less(self, crowded: Collection[UUID], share: float, seconds: float) -> bool:
+        """Wait until one of these generators has clearly less than its share; False: too long."""
+        few = int(conf.get().remote_calls * share * _CLEARLY_LESS)
+        with self._changed:
+            return self._changed.wait_for(lambda: self._any_below(crowded, few), timeout=seconds)
+
+    def _any_below(self, generators: Collection[UUID], few: int) -> bool:
+        counts = self._counts()
+        return any(counts[pk] <= few for pk in generators)
+
+    def _counts(self) -> "Counter[UUID]":
+        return Counter(flight.generator_id for flight in self._flights.values())
+
+    def wait_for_room(self, seconds: float, places: int = 1) -> bool:
+        """Wait until so many more flights may begin, half of all at most; False: too long."""
+        most = conf.get().remote_calls
+        places = max(1, min(places, most // 2))
         with self._changed:
             return self._changed.wait_for(
-                lambda: len(self._flights) < conf.get().remote_calls, timeout=seconds
+                lambda: len(self._flights) <= most - places, timeout=seconds
             )
 
     def launch(self, flight: Flight, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -157,6 +174,10 @@ class Engine:
         """Call ``action`` where it may compute and store."""
         return await self._elsewhere(self._files, lambda: action(*arguments))
 
+    async def _ask_later(self, wishes: Sequence[records.Later]) -> list[None]:
+        await self.in_database(_write_later, wishes)
+        return [None] * len(wishes)
+
     async def _elsewhere(self, pool: ThreadPoolExecutor, action: Callable[[], T]) -> T:
         # Log lines are said with the names of the flight there, too.
         context = contextvars.copy_context()
@@ -177,6 +198,7 @@ class Engine:
         self.clients = Clients()
         self.fetcher = Fetcher()
         self.downloads = asyncio.Semaphore(_DOWNLOADS)
+        self.later = Together(self._ask_later)
         self._care_task = asyncio.ensure_future(self._care())
         self._ready.set()
 
@@ -247,6 +269,13 @@ class Engine:
                     flight.task.cancel()
         if questions:
             await self.in_database(records.keep_taken, questions)
+
+
+def _write_later(wishes: Sequence[records.Later]) -> None:
+    """Set the next due times, and tell readers what progress was seen."""
+    reached = zip(wishes, records.ask_later(wishes), strict=True)
+    told = [(wish.attempt, so_far) for wish, so_far in reached if wish.progress and so_far]
+    progress.tell_all(told)
 
 
 def _close_own(together: threading.Barrier) -> None:

@@ -1,12 +1,26 @@
-"""What an upstream has made becomes a result: fetched, checked, stored, written."""
+"""What an upstream has made becomes a result: fetched, checked, stored, written.
+
+A storage that refuses costs time, not what was paid for. The upstream still has most results, so
+they are not held here: their attempts are asked about later, and nothing is fetched before the
+storage has proved itself. What a synchronous upstream said is nowhere else. It waits in memory
+(a full disk may be the database's, too), beyond ``_MOST_HELD`` and at the end of the process in the
+database, until the deadline of its task. Meanwhile no worker claims anything: ``core.storing``.
+"""
 
 import asyncio
 import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
+from uuid import UUID
+
+from django.db import DatabaseError, InterfaceError
+from redis.exceptions import RedisError
 
 from tasks_app import conf
-from tasks_app.core import outcomes
-from tasks_app.core.remote import fetching
+from tasks_app.core import outcomes, storing
+from tasks_app.core.remote import fetching, keeping
 from tasks_app.core.remote.engine import Engine
 from tasks_app.core.remote.lines import Line
 from tasks_app.generators.base import Output
@@ -16,6 +30,7 @@ from tasks_app.generators.upstream import judge
 from tasks_app.lifecycle import ErrorCode
 from tasks_app.models import Artifact, Attempt
 from tasks_app.results import store
+from tasks_app.results.store import StorageRefused
 
 logger = logging.getLogger(__name__)
 
@@ -23,27 +38,125 @@ _TRIES: Final = 3
 _PAUSE: Final = 1.0
 MOST_FILES: Final = 16
 """Of one result; who sends more sends something else than what was asked for."""
+_FIRST_WAIT: Final = 0.5
+_LONGEST_WAIT: Final = 5.0
+_MOST_HELD: Final = 64 * 1024 * 1024
+"""Bytes of answers that wait for the storage in the memory of one process."""
+
+_held = 0
+"""Bytes that wait now. Changed by the event loop only."""
 
 
 async def finish(engine: Engine, attempt: Attempt, line: Line, answer: UpstreamAnswer) -> bool:
     """Make the answer's files the task's result; False when the task had ended otherwise.
 
     Raises ``GeneratorError``: retryable when a later try may succeed, because the files stay
-    where they are.
+    where they are; ``StorageRefused`` when the storage takes nothing now.
     """
     if not await engine.in_database(_still_wanted, attempt):
         await engine.durably(outcomes.succeeded, attempt, [])
         return False
     stored: list[Artifact] = []
-    won = False
     try:
         async with engine.downloads:
+            if not await engine.in_files(_accepting):
+                raise StorageRefused
             await _store(engine, attempt, line, answer, stored)
-        won = await engine.durably(outcomes.succeeded, attempt, stored)
-    finally:
-        if not won and stored:
+    except BaseException:
+        if stored:
             await engine.in_files(store.discard, stored)
+        raise
+    return await engine.durably(_succeeded, attempt, stored)
+
+
+async def finish_only_copy(
+    engine: Engine, attempt: Attempt, line: Line, answer: UpstreamAnswer, seconds: float
+) -> bool:
+    """Make an answer the task's result that nobody can ask for again.
+
+    While the storage refuses it waits, for ``seconds`` until the deadline; False: these are over.
+    Raises ``GeneratorError`` as ``finish`` does, but never ``StorageRefused``.
+    """
+    try:
+        return await _finish_or_wait(engine, attempt, line, answer, time.monotonic() + seconds)
+    except asyncio.CancelledError:  # canceled, or the process ends: others go on then
+        await _handed_over(engine, attempt, answer)
+        raise
+
+
+async def _finish_or_wait(
+    engine: Engine, attempt: Attempt, line: Line, answer: UpstreamAnswer, give_up: float
+) -> bool:
+    pause, size = _FIRST_WAIT, keeping.size_of(answer)
+    with _holding(size) as fits:
+        while time.monotonic() < give_up:
+            try:
+                await finish(engine, attempt, line, answer)
+                return True
+            except StorageRefused:
+                logger.warning("the storage takes no result: %d bytes wait for it", size)
+            if not fits and await _handed_over(engine, attempt, answer):
+                return True
+            await asyncio.sleep(min(pause, max(0.0, give_up - time.monotonic())))
+            pause = min(pause * 2, _LONGEST_WAIT)
+    return False
+
+
+@contextmanager
+def _holding(size: int) -> Iterator[bool]:
+    """Whether so many bytes more may wait in memory."""
+    global _held
+    fits = _held + size <= _MOST_HELD
+    _held += size
+    try:
+        yield fits
+    finally:
+        _held -= size
+
+
+async def _handed_over(engine: Engine, attempt: Attempt, answer: UpstreamAnswer) -> bool:
+    """Let whoever asks upstreams go on with an answer; False: it could not be written down."""
+    if keeping.size_of(answer) > keeping.MOST_BYTES:
+        return False
+    try:
+        await engine.in_database(_keep_or_stop, attempt, answer)
+    except (DatabaseError, InterfaceError) as error:
+        logger.warning("an answer could not be kept in the database: %s", error)
+        return False
+    return True
+
+
+def _keep_or_stop(attempt: Attempt, answer: UpstreamAnswer) -> None:
+    if not keeping.keep(attempt, answer, _LONGEST_WAIT):
+        outcomes.stopped(attempt)
+
+
+def _succeeded(attempt: Attempt, stored: list[Artifact]) -> bool:
+    """Commit it, and delete the files if that came too late.
+
+    One piece of work for a thread: it goes on when its flight is told to stop, and files that a
+    commit is about to name must not be deleted then.
+    """
+    won = outcomes.succeeded(attempt, stored)
+    if not won:
+        store.discard(stored)
     return won
+
+
+def _saved(task_id: UUID, attempt: int, position: int, output: Output) -> Artifact:
+    try:
+        return store.save(task_id, attempt, position, output)
+    except StorageRefused:
+        storing.refused()
+        raise
+
+
+def _accepting() -> bool:
+    try:
+        return storing.accepting()
+    except RedisError as error:
+        logger.warning("could not tell whether the storage refuses: %s", error)
+        return True
 
 
 def _still_wanted(attempt: Attempt) -> bool:
@@ -58,17 +171,14 @@ async def _store(
 ) -> None:
     if len(answer.outputs) + len(answer.links) > MOST_FILES:
         raise GeneratorError(ErrorCode.RESULT_UNUSABLE, "The result has too many files.")
+    where = attempt.task_id, attempt.number
     for output in answer.outputs:
-        stored.append(await _saved(engine, attempt, len(stored), output))
+        stored.append(await engine.in_files(_saved, *where, len(stored), output))
     for link in answer.links:
         output = fetching.output_of(await _fetched(engine, line, link))
-        stored.append(await _saved(engine, attempt, len(stored), output))
+        stored.append(await engine.in_files(_saved, *where, len(stored), output))
     if not stored:
         raise GeneratorError(ErrorCode.RESULT_UNUSABLE, "The model service returned nothing.")
-
-
-async def _saved(engine: Engine, attempt: Attempt, position: int, output: Output) -> Artifact:
-    return await engine.in_files(store.save, attempt.task_id, attempt.number, position, output)
 
 
 async def _fetched(engine: Engine, line: Line, link: Link) -> bytes:

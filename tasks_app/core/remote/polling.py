@@ -17,7 +17,7 @@ from typing import Final
 from tasks_app import conf, metrics
 from tasks_app.core import outcomes
 from tasks_app.core.clock import database_now
-from tasks_app.core.remote import finishing, progress, records, schedule, setups
+from tasks_app.core.remote import finishing, keeping, records, schedule, setups
 from tasks_app.core.remote.engine import Engine, Flight, Kind
 from tasks_app.core.remote.lines import Line
 from tasks_app.generators.errors import Busy, CannotTell, GeneratorError
@@ -25,11 +25,14 @@ from tasks_app.generators.registry import UnknownAdapter
 from tasks_app.generators.remote import Job, Pace, RemoteAdapter, Submitted, UpstreamAnswer, pace_of
 from tasks_app.lifecycle import ErrorCode
 from tasks_app.models import Attempt, Setup, Webhook
+from tasks_app.results.store import StorageRefused
 
 logger = logging.getLogger(__name__)
 
 ROUND_SECONDS: Final = 5.0
 _BATCH: Final = 100
+_PLACES: Final = 16
+"""Of a full engine that are free before more is taken: not a statement for each place."""
 _SHARE: Final = 0.5
 """The part of all room that questions about one generator may take: a slow one delays no other."""
 _STOPPING_PAUSE: Final = 1.0
@@ -41,15 +44,16 @@ def round_of(pool: str, engine: Engine) -> int:
     Goes on while there is more and room for it, for at most ``ROUND_SECONDS``.
     """
     number, give_up = 0, time.monotonic() + ROUND_SECONDS
-    while time.monotonic() < give_up:
-        if not engine.wait_for_room(give_up - time.monotonic()):
+    while (left := give_up - time.monotonic()) > 0:
+        if not engine.wait_for_room(left, _PLACES):
             break
-        found = records.take(pool, min(_BATCH, engine.room), engine.crowded(_SHARE))
+        crowded = engine.crowded(_SHARE)
+        found = records.take(pool, min(_BATCH, engine.room), crowded)
         for taken in found:
             metrics.observe(metrics.POLL_LATENESS, max(0.0, taken.late), pool)
             _launch(engine, taken)
         number += len(found)
-        if len(found) == 0:
+        if not found and not (crowded and engine.wait_for_less(crowded, _SHARE, left)):
             break
     return number
 
@@ -95,6 +99,9 @@ class _Question:
             if busy.ours:
                 logger.error("generator %s: %s", attempt.generator_name, busy.detail)
             await self._later(self._pause(busy.retry_after), answered=False)
+        except StorageRefused:  # the upstream has it still
+            logger.warning("the storage takes no result: it is asked for again later")
+            await self._later(schedule.for_storage(self._pace))
         except GeneratorError as error:
             await self._failed(error)
 
@@ -104,7 +111,7 @@ class _Question:
         if self._taken.told:
             kept = await self._engine.in_database(_kept_webhook, attempt)
         if kept is not None:
-            await self._apply(self._adapter.read(kept))
+            await self._apply(keeping.read(self._adapter, kept))
             await self._engine.in_database(_forget_webhook, attempt)
         elif not attempt.upstream_id:
             await self._look_for_it()
@@ -185,12 +192,7 @@ class _Question:
     async def _later(
         self, delay: float, reached: float | None = None, *, answered: bool = True
     ) -> None:
-        def write() -> None:
-            so_far = records.ask_later(self._attempt, delay, progress=reached, answered=answered)
-            if so_far and reached is not None:
-                progress.tell(self._attempt, so_far)
-
-        await self._engine.in_database(write)
+        await self._engine.later.put(records.Later(self._attempt, delay, reached, answered))
 
     def _pause(self, hint: float | None) -> float:
         rare = bool(self._setup.settings.get("webhooks", False))

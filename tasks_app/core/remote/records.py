@@ -110,11 +110,22 @@ def take(pool: str, most: int, without: Sequence[UUID] = ()) -> list[Taken]:
         times = {pk: (float(late), float(age), told) for pk, late, age, told in cursor.fetchall()}
     if not times:
         return []
-    found = Attempt.objects.select_related("task__generator", "setup").filter(pk__in=times)
+    found = list(Attempt.objects.select_related("task").filter(pk__in=times))
+    _share(found)
     return [
         Taken(attempt, *times[attempt.pk], early_seconds(attempt.task.generator) is not None)
         for attempt in found
     ]
+
+
+def _share(attempts: Sequence[Attempt]) -> None:
+    """Give attempts their generators and setups, each read once: many have the same."""
+    generators = Generator.objects.in_bulk({attempt.task.generator_id for attempt in attempts})
+    setups = Setup.objects.in_bulk({attempt.setup_id for attempt in attempts if attempt.setup_id})
+    for attempt in attempts:
+        attempt.task.generator = generators[attempt.task.generator_id]
+        if attempt.setup_id:
+            attempt.setup = setups[attempt.setup_id]
 
 
 _DUE_POOLS = """
@@ -136,35 +147,68 @@ def due_pools() -> dict[str, int]:
 
 
 _STILL_RUNNING = """
-UPDATE tasks_app_attempt SET
-    next_poll_at = CASE WHEN next_poll_at <= clock_timestamp() THEN next_poll_at
-        ELSE clock_timestamp() + %(delay)s * interval '1 second' END,
-    progress = GREATEST(progress, %(progress)s),
-    poll_failures = CASE WHEN %(answered)s THEN 0 ELSE poll_failures END,
-    failing_since = CASE WHEN %(answered)s THEN NULL ELSE failing_since END
-WHERE id = %(attempt)s AND polls = %(polls)s AND ended_at IS NULL
-RETURNING progress
+WITH asked AS (
+    SELECT * FROM unnest(%(ids)s::uuid[], %(polls)s::int[], %(delays)s::float8[],
+        %(progress)s::float8[], %(answered)s::bool[]) AS one (id, polls, delay, progress, answered)
+), held AS (
+    SELECT attempt.id FROM tasks_app_attempt AS attempt JOIN asked ON asked.id = attempt.id
+    WHERE attempt.polls = asked.polls AND attempt.ended_at IS NULL
+    FOR NO KEY UPDATE OF attempt {locked}
+)
+UPDATE tasks_app_attempt AS attempt SET
+    next_poll_at = CASE WHEN attempt.next_poll_at <= clock_timestamp() THEN attempt.next_poll_at
+        ELSE clock_timestamp() + asked.delay * interval '1 second' END,
+    progress = GREATEST(attempt.progress, asked.progress),
+    poll_failures = CASE WHEN asked.answered THEN 0 ELSE attempt.poll_failures END,
+    failing_since = CASE WHEN asked.answered THEN NULL ELSE attempt.failing_since END
+FROM held JOIN asked ON asked.id = held.id
+WHERE attempt.id = held.id AND attempt.polls = asked.polls
+RETURNING attempt.id, attempt.progress
 """
 
 
-def ask_later(
-    attempt: Attempt, delay: float, *, progress: float | None = None, answered: bool = True
-) -> float | None:
-    """Set the next due time; returns the progress so far, None when others were first.
+@dataclass(frozen=True, slots=True)
+class Later:
+    """An attempt to be asked about again after ``delay`` seconds.
 
-    ``answered``: this question was, so that failures before it do not count any more.
+    ``progress``: what its upstream told, 0.0 to 1.0; ``answered``: this question was, so that
+    failures before it do not count any more.
     """
+
+    attempt: Attempt
+    delay: float
+    progress: float | None = None
+    answered: bool = True
+
+
+def ask_later(wishes: Sequence[Later]) -> list[float | None]:
+    """Set the next due times; returns the progress of each so far, None when others were first."""
+    if not wishes:
+        return []
+    # Rows that are locked are waited for one at a time: whoever holds one row of many and waits
+    # for another one can be waited for.
+    found = _put_off(wishes, "SKIP LOCKED" if len(wishes) > 1 else "")
+    return [
+        found[wish.attempt.pk] if wish.attempt.pk in found else _put_off_one(wish, len(wishes))
+        for wish in wishes
+    ]
+
+
+def _put_off_one(wish: Later, together: int) -> float | None:
+    return _put_off([wish], "").get(wish.attempt.pk) if together > 1 else None
+
+
+def _put_off(wishes: Sequence[Later], locked: str) -> dict[UUID, float]:
     values: dict[str, Any] = {
-        "delay": delay,
-        "progress": progress or 0.0,
-        "answered": answered,
-        "attempt": attempt.pk,
-        "polls": attempt.polls,
+        "ids": [wish.attempt.pk for wish in wishes],
+        "polls": [wish.attempt.polls for wish in wishes],
+        "delays": [wish.delay for wish in wishes],
+        "progress": [wish.progress or 0.0 for wish in wishes],
+        "answered": [wish.answered for wish in wishes],
     }
     with connection.cursor() as cursor:
-        cursor.execute(_STILL_RUNNING, values)
-        row = cursor.fetchone()
-    return None if row is None else float(row[0])
+        cursor.execute(_STILL_RUNNING.format(locked=locked), values)
+        return {pk: float(progress) for pk, progress in cursor.fetchall()}
 
 
 _FAILED = """

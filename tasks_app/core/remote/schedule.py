@@ -18,6 +18,8 @@ RARE: Final = 4.0
 _LONGEST_HINT: Final = 300.0
 MOST_WAIT: Final = 3600.0
 """Seconds that an upstream may ask to be left alone; more than that is taken for this."""
+STORAGE_FLOOR: Final = 5.0
+"""Seconds: a storage that refuses, such as a full disk, is not put right within a moment."""
 FAILURES: Final = 3
 FAILING_SECONDS: Final = 60.0
 """So many failures in a row that span so long end an attempt."""
@@ -77,6 +79,14 @@ def after(
     """
     chosen = informed(pace, age, rare=rare) if known else interval(pace, asked, rare=rare)
     return max(chosen, _within(hint))
+
+
+def for_storage(pace: Pace) -> float:
+    """Return the seconds until a result that the storage refused is asked for again.
+
+    Never less than 0.4 of the longest interval, so that the waits stay below ``most_polls``.
+    """
+    return max(STORAGE_FLOOR, random.uniform(0.4, 0.8) * pace.cap)
 
 
 def _within(hint: float | None) -> float:

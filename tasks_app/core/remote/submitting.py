@@ -210,10 +210,14 @@ async def _finished(engine: Engine, submission: _Submission, answer: UpstreamAns
         submission.adapter,
         submission.setup.settings,
     )
+    attempt, left = submission.attempt, _seconds_left(submission.claim)
     try:
-        await finishing.finish(engine, submission.attempt, line, answer)
+        in_time = await finishing.finish_only_copy(engine, attempt, line, answer, left)
     except GeneratorError as error:  # it was made and paid for: making it anew is no cure
         raise GeneratorError(error.code, error.detail) from error
+    if not in_time:  # the storage has refused it until now; upstream nothing goes on
+        await engine.durably(outcomes.timed_out, submission.claim.task)
+        await engine.durably(outcomes.stopped, attempt)
 
 
 async def _refused(engine: Engine, submission: _Submission, busy: Busy) -> None:
