@@ -197,7 +197,7 @@ async def _once(engine: Engine, line: Line, link: Link) -> bytes:
     trusted = fetching.origin_of(base_url(line.adapter, line.settings))
     if not link.own:
         return await engine.fetcher.fetch(link.url, trusted)
-    patient = Line(line.client, line.generator, line.adapter, line.settings, fetching.SECONDS)
+    patient = Line(line.clients, line.generator, line.adapter, line.settings, fetching.SECONDS)
     reply = await patient.call("GET", link.url, limit=conf.get().max_artifact_bytes)
     target = reply.headers.get("location")
     if 300 <= reply.status < 400 and target:  # without the credential, and judged

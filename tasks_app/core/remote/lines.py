@@ -9,9 +9,9 @@ could become a large one. Credentials that an upstream repeats are taken out of 
 """
 
 import asyncio
-import itertools
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -29,10 +29,11 @@ CONNECT_SECONDS: Final = 5.0
 POLL_SECONDS: Final = 10.0
 SUBMIT_SECONDS: Final = 30.0
 MOST_CONNECTIONS: Final = 256
-_POOLS: Final = 8
-"""``httpcore`` looks at each kept connection of its pool before each request: with all of them in
-one pool that was a third of the time of a process with thousands of generations in flight."""
-_KEPT: Final = 8
+_POOLS: Final = 64
+_EACH: Final = 2
+"""Kept connections of a pool, and requests at once before the next pool is used. ``httpcore`` looks
+at each idle connection of a pool at each request: with all of them in one pool that was a third of
+the time of a process with thousands of generations in flight."""
 _SENDING: Final = frozenset(
     {"http11.send_request_headers.started", "http2.send_request_headers.started"}
 )
@@ -52,18 +53,36 @@ class Clients:
 
     def __init__(self) -> None:
         trust = ssl.create_default_context()
-        self._keeping = [_client(trust, _KEPT) for _ in range(_POOLS)]
-        self._turns = itertools.cycle(self._keeping)
-        self.single = _client(trust, 0)
-
-    @property
-    def keeping(self) -> httpx.AsyncClient:
-        """A client for repeatable questions; each in turn."""
-        return next(self._turns)
+        self.keeping = Pools([_client(trust, _EACH) for _ in range(_POOLS)])
+        self.single = Pools([_client(trust, 0)])
 
     async def close(self) -> None:
         """Close every connection."""
-        for client in (*self._keeping, self.single):
+        await self.keeping.close()
+        await self.single.close()
+
+
+class Pools:
+    """Clients that take turns: the first one with room, so that its connections stay in use."""
+
+    def __init__(self, clients: Sequence[httpx.AsyncClient]) -> None:
+        self._clients, self._busy = clients, [0] * len(clients)
+
+    @contextmanager
+    def lend(self) -> Iterator[httpx.AsyncClient]:
+        """Lend a client for one exchange; to be called on the event loop."""
+        place = next((n for n, busy in enumerate(self._busy) if busy < _EACH), None)
+        if place is None:
+            place = self._busy.index(min(self._busy))
+        self._busy[place] += 1
+        try:
+            yield self._clients[place]
+        finally:
+            self._busy[place] -= 1
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for client in self._clients:
             await client.aclose()
 
 
@@ -86,7 +105,7 @@ def _client(trust: ssl.SSLContext, kept: int) -> httpx.AsyncClient:
 class Line:
     """One generator's way to its upstream; an adapter's ``Upstream``."""
 
-    client: httpx.AsyncClient
+    clients: Pools
     generator: str
     adapter: RemoteAdapter
     settings: Mapping[str, Any]
@@ -106,16 +125,17 @@ class Line:
     ) -> Reply:
         """Make one exchange; see ``Upstream``."""
         secret = secrets.read(self.settings.get("credential"))
-        request = self.client.build_request(
-            method,
-            self.address(path),
-            json=json,
-            files={name: (None, value) for name, value in fields.items()} if fields else None,
-            params=dict(query) if query else None,
-            headers={**self.credentials(secret), **(headers or {})},
-        )
         seconds = POLL_SECONDS if self.seconds is None else self.seconds
-        reply = await _exchanged(self.client, request, seconds, limit, self.generator)
+        with self.clients.lend() as client:
+            request = client.build_request(
+                method,
+                self.address(path),
+                json=json,
+                files={name: (None, value) for name, value in fields.items()} if fields else None,
+                params=dict(query) if query else None,
+                headers={**self.credentials(secret), **(headers or {})},
+            )
+            reply = await _exchanged(client, request, seconds, limit, self.generator)
         return reply if secret is None else _without(reply, secret)
 
     def address(self, path: str) -> str:
