@@ -1,11 +1,14 @@
 """What tests with real processes do and look at: submissions, states, histories, slots."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from django.core.files.storage import FileSystemStorage
 from django.db import connection
 
 from tasks_app.core import submission
@@ -110,3 +113,26 @@ def has_its_files(task_id: UUID) -> bool:
     """Return whether a task has artifacts and all their files are there."""
     keys_of = [(a.storage_key, a.thumbnail_key) for a in Artifact.objects.filter(task_id=task_id)]
     return bool(keys_of) and all(storage().exists(key) for pair in keys_of for key in pair)
+
+
+def results_folder() -> Path:
+    """Return the folder of results; made if there is none."""
+    place = storage()
+    assert isinstance(place, FileSystemStorage)
+    folder = Path(place.location)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def storage_refusing() -> Iterator[None]:
+    """Let nothing be stored: where the folder of results was, there is a file."""
+    folder = results_folder()
+    kept = folder.with_name("kept")
+    folder.rename(kept)
+    folder.write_text("")
+    try:
+        yield
+    finally:
+        folder.unlink()
+        kept.rename(folder)

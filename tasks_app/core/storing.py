@@ -3,6 +3,7 @@
 A full disk is the work of an hour, and a result that is thrown away is made again at full price.
 So an attempt that cannot store its result goes on trying, and meanwhile no worker claims anything:
 the next result would be refused as well. The storage has to prove itself before claims go on.
+How results of upstreams wait is in ``remote.finishing``.
 """
 
 import logging
@@ -40,7 +41,7 @@ def keep(task_id: UUID, attempt: int, position: int, output: Output, run: Run) -
         try:
             artifact = store.save(task_id, attempt, position, output)
         except StorageRefused:
-            _quietly(refusals.note)
+            refused()
             if time.monotonic() + pause > give_up:
                 raise
             _wait(pause, run)
@@ -51,6 +52,11 @@ def keep(task_id: UUID, attempt: int, position: int, output: Output, run: Run) -
                 _quietly(refusals.forget)
             return artifact
     return store.save(task_id, attempt, position, output)
+
+
+def refused() -> None:
+    """Say that the storage has refused a result, so that no worker claims anything meanwhile."""
+    _quietly(refusals.note)
 
 
 def accepting() -> bool:

@@ -101,7 +101,7 @@ def discard(artifacts: Iterable[Artifact]) -> bool:
 def probe() -> None:
     """See whether a file of the size of a picture is taken. Raises ``StorageRefused``."""
     name = _stored(f"probe/{uuid4().hex}", _PROBE)
-    with suppress(OSError):
+    with suppress(Exception):
         storage().delete(name)
 
 
@@ -132,9 +132,9 @@ def _folder(task_id: UUID) -> str:
 def _stored(name: str, content: bytes) -> str:
     try:
         return storage().save(name, ContentFile(content))
-    except OSError as error:
+    except Exception as error:  # storages of other hosts have errors of their own
         logger.error("the storage refused %s: %s", name, error)
-        with suppress(OSError):
+        with suppress(Exception):
             storage().delete(name)  # what a full disk took of it
         raise StorageRefused from error
 

@@ -175,7 +175,7 @@ class _Question:
             await self._over(GeneratorError(self._code_of(error), error.detail))
 
     def _code_of(self, error: GeneratorError) -> ErrorCode:
-        if not self._attempt.upstream_id:
+        if not self._attempt.upstream_id and not self._taken.told:
             return ErrorCode.OUTCOME_UNKNOWN
         if error.code is ErrorCode.RESULT_UNUSABLE:
             return error.code

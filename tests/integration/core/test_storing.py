@@ -1,8 +1,7 @@
 """A storage that refuses: the result waits, nobody starts anything, nothing is made twice."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def results() -> Path:
     """Return the folder of results."""
-    storage = store.storage()
-    assert isinstance(storage, FileSystemStorage)
-    folder = Path(storage.location)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-@contextmanager
-def refusing(folder: Path) -> Iterator[None]:
-    """Let nothing be stored: where the folder was, there is a file."""
-    kept = folder.with_name("kept")
-    folder.rename(kept)
-    folder.write_text("")
-    try:
-        yield
-    finally:
-        folder.unlink()
-        kept.rename(folder)
+    return scenes.results_folder()
 
 
 @pytest.fixture
@@ -69,10 +51,10 @@ def run(alice: Any, sleeper: Generator, open_slots: None) -> Callable[[], tuple[
 
 
 def test_a_result_waits_for_the_storage_and_nobody_starts_meanwhile(
-    run: Callable[[], tuple[Claim, Any]], results: Path, sleeper: Generator
+    run: Callable[[], tuple[Claim, Any]], sleeper: Generator
 ) -> None:
     assert storing.accepting()
-    with refusing(results):
+    with scenes.storage_refusing():
         found, thread = run()
         eventually(refusals.known)
         assert not storing.accepting()
@@ -87,9 +69,9 @@ def test_a_result_waits_for_the_storage_and_nobody_starts_meanwhile(
 
 
 def test_who_waits_for_the_storage_still_listens(
-    run: Callable[[], tuple[Claim, Any]], results: Path, alice: Any
+    run: Callable[[], tuple[Claim, Any]], alice: Any
 ) -> None:
-    with refusing(results):
+    with scenes.storage_refusing():
         found, thread = run()
         eventually(refusals.known)
         cancellation.cancel(found.task.pk, alice.pk)
@@ -100,10 +82,10 @@ def test_who_waits_for_the_storage_still_listens(
 
 
 def test_patience_has_an_end(
-    run: Callable[[], tuple[Claim, Any]], results: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[[], tuple[Claim, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(storing, "_PATIENCE", 0.3)
-    with refusing(results):
+    with scenes.storage_refusing():
         found, thread = run()
         thread.join(30)
     assert scenes.history(found.task.pk) == ["submitted", "claimed", "requeued: internal"]
@@ -111,7 +93,7 @@ def test_patience_has_an_end(
 
 def test_the_storage_proves_itself_before_anybody_starts(results: Path) -> None:
     refusals.note()
-    with refusing(results):
+    with scenes.storage_refusing():
         assert not storing.accepting()
         assert not storing.accepting(), "somebody has just looked"
     assert refusals.known()
@@ -135,3 +117,23 @@ def test_what_a_full_disk_took_is_deleted(results: Path, monkeypatch: pytest.Mon
     with pytest.raises(store.StorageRefused):
         store.probe()
     assert [(results / name).exists() for name in taken] == [False]
+
+
+def test_storages_of_other_hosts_refuse_in_their_own_words(
+    run: Callable[[], tuple[Claim, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class ClientError(Exception):
+        """What a storage's own library raises, such as botocore: no ``OSError``."""
+
+    stored, refused = FileSystemStorage._save, []  # type: ignore[attr-defined]
+
+    def once_away(self: FileSystemStorage, name: str, content: Any) -> str:
+        if not refused:
+            refused.append(name)
+            raise ClientError("SlowDown")
+        return str(stored(self, name, content))
+
+    monkeypatch.setattr(FileSystemStorage, "_save", once_away)
+    found, thread = run()
+    thread.join(30)
+    assert scenes.history(found.task.pk) == ["submitted", "claimed", "succeeded"]

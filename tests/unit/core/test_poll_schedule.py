@@ -68,6 +68,15 @@ def test_half_the_questions_at_no_later_notice() -> None:
     assert late[True] <= late[False] * 1.03
 
 
+@given(st.floats(1, 3_600), st.floats(10, 86_400))
+def test_waits_for_the_storage_stay_below_the_most_polls(cap: float, timeout: float) -> None:
+    pace, at, number = Pace(1.0, cap), 0.0, 0
+    while at < timeout and number < 20_000:
+        at += schedule.for_storage(pace)
+        number += 1
+    assert number <= schedule.most_polls(pace, timeout)
+
+
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
 
