@@ -125,7 +125,8 @@ def test_storages_of_other_hosts_refuse_in_their_own_words(
     class ClientError(Exception):
         """What a storage's own library raises, such as botocore: no ``OSError``."""
 
-    stored, refused = FileSystemStorage._save, []  # type: ignore[attr-defined]
+    stored = FileSystemStorage._save  # type: ignore[attr-defined]
+    refused: list[str] = []
 
     def once_away(self: FileSystemStorage, name: str, content: Any) -> str:
         if not refused:
