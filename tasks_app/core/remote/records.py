@@ -276,7 +276,7 @@ def refusals(attempt: Attempt) -> int:
 
 
 _EARLY = """
-SELECT percentile_cont(0.1) WITHIN GROUP (ORDER BY seconds) FROM (
+SELECT percentile_cont(0.01) WITHIN GROUP (ORDER BY seconds) FROM (
     SELECT extract(epoch FROM finished_at - started_at) AS seconds
     FROM tasks_app_task WHERE generator_id = %s AND state = 'success'
     ORDER BY finished_at DESC LIMIT 50
@@ -289,7 +289,10 @@ _early: dict[UUID, tuple[float, float | None]] = {}
 
 
 def early_seconds(generator: Generator) -> float | None:
-    """Return what a tenth of the last fifty successes took at most; None: too few to say.
+    """Return what the shortest of the last fifty successes took; None: too few to say.
+
+    The first percentile, between the shortest and the next: an end is known only when it is
+    noticed, so that a higher one would put off the first question more and more.
 
     Kept for a minute in this process: every question asks for it.
     """

@@ -1,0 +1,68 @@
+"""Due times that are set together: nobody waits for a row that somebody else holds."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from tasks_app.core.clock import database_now
+from tasks_app.core.remote import records
+from tasks_app.core.remote.records import Later
+from tasks_app.models import Attempt
+from tests.integration.core.remote.conftest import Hand, make_remote
+from tests.processes import eventually
+from tests.upstreams.replicate import Replicate
+
+
+def in_seconds(attempt: Attempt) -> float:
+    due = Attempt.objects.values_list("next_poll_at", flat=True).get(pk=attempt.pk)
+    assert due is not None
+    return (due - database_now()).total_seconds()
+
+
+def far_off(hand: Hand, number: int) -> list[Attempt]:
+    """Submit, and take for a question: due a lease from now."""
+    attempts = [hand.send(f"boat {n}") for n in range(number)]
+    Attempt.objects.update(next_poll_at=database_now())
+    records.take("default", number)
+    return [Attempt.objects.get(pk=attempt.pk) for attempt in attempts]
+
+
+def elsewhere(wishes: list[Later]) -> list[float | None]:
+    try:
+        return records.ask_later(wishes)
+    finally:
+        connection.close()
+
+
+def test_each_gets_its_own_time_and_progress(hand: Hand, upstream: Replicate) -> None:
+    make_remote(upstream)
+    first, second, third = far_off(hand, 3)
+    Attempt.objects.filter(pk=second.pk).update(
+        progress=0.5, poll_failures=2, failing_since=database_now()
+    )
+    Attempt.objects.filter(pk=third.pk).update(polls=F("polls") + 1)
+    told = records.ask_later(
+        [Later(first, 900.0, 0.25), Later(second, 500.0, 0.1, answered=False), Later(third, 1.0)]
+    )
+    assert told == [0.25, 0.5, None], "progress never goes back; the third is asked by others"
+    assert 850 < in_seconds(first) < 901
+    assert 450 < in_seconds(second) < 501
+    second.refresh_from_db()
+    assert second.poll_failures == 2
+    records.ask_later([Later(second, 500.0), Later(first, 500.0)])
+    second.refresh_from_db()
+    assert (second.poll_failures, second.failing_since) == (0, None)
+
+
+def test_a_row_that_is_held_delays_no_other(hand: Hand, upstream: Replicate) -> None:
+    make_remote(upstream)
+    held, free = far_off(hand, 2)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Attempt.objects.select_for_update().get(pk=held.pk)
+            answer = pool.submit(elsewhere, [Later(held, 900.0), Later(free, 900.0)])
+            eventually(lambda: in_seconds(free) > 850)
+            assert not answer.done()
+        assert answer.result(20) == [0.0, 0.0]
+    assert in_seconds(held) > 850
