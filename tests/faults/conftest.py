@@ -1,6 +1,7 @@
 """Servers and whole services that a test may break, beside those of the run."""
 
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests.acceptance.conftest import service as service
 from tests.faults import report as results
+from tests.faults.afar import workers_of
 from tests.faults.servers import OwnServer, this_database
 from tests.faults.witness import Plant, plant_in
 
@@ -74,3 +76,17 @@ def plant(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
         redis.stop()
         database.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def _workers_of_upstreams(plant: Plant) -> "Iterator[list[subprocess.Popen[bytes]]]":
+    with workers_of(plant) as started:
+        yield started
+
+
+@pytest.fixture
+def afar(plant: Plant, _workers_of_upstreams: "list[subprocess.Popen[bytes]]") -> Iterator[Plant]:
+    """Return the plant with workers for generators whose upstream is behind a network."""
+    yield plant
+    living = [one.poll() for one in _workers_of_upstreams]
+    assert living == [None, None], "workers live through it"

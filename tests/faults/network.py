@@ -48,24 +48,30 @@ class Proxy:
     """Listens on loopback (or on a socket ``at`` a path) and forwards to ``target``."""
 
     def __init__(self, target: Target, at: Path | None = None) -> None:
-        self._target = target
+        self._target, self._at = target, at
         self._open: set[_Connection] = set()
         self._wanted: bytes | None = None
         self._refusing, self._pause = False, 0.0
         self.port = 0
         self.lost: list[bytes] = []
         """The transactions whose commit went through although their client was not told."""
+        self.held = 0
+        """How many pieces of data are being held."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._flows: asyncio.Event
-        asyncio.run_coroutine_threadsafe(self._listen(at), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._open_up(), self._loop).result(10)
 
     # --- what tests do to it -----------------------------------------------------------
 
     def cut(self) -> None:
         """End all connections and refuse new ones, until ``restore``."""
         self._do(self._cut)
+
+    def vanish(self) -> None:
+        """End all connections and listen no more, as a server that is down, until ``restore``."""
+        self._do(self._vanish)
 
     def reset(self) -> None:
         """Reset the connections there are; new ones are made at once."""
@@ -85,7 +91,7 @@ class Proxy:
 
     def restore(self) -> None:
         """Be a good network again; what was held passes now."""
-        self._do(self._restore)
+        asyncio.run_coroutine_threadsafe(self._restore(), self._loop).result(10)
 
     def lose_commit(self, statement: bytes) -> None:
         """Lose the answer to the next commit of a transaction in which this was sent."""
@@ -124,21 +130,31 @@ class Proxy:
         self._refusing = True
         self._end_all()
 
-    def _restore(self) -> None:
+    def _vanish(self) -> None:
+        self._listener.close()
+        self._end_all()
+
+    async def _restore(self) -> None:
         self._refusing, self._pause = False, 0.0
         self._flows.set()
+        if not self._listener.is_serving():
+            await self._listen()
 
     def _end_all(self, *, reset: bool = False) -> None:
         for one in list(self._open):
             one.end(reset=reset)
 
-    async def _listen(self, at: Path | None) -> None:
+    async def _open_up(self) -> None:
         self._flows = asyncio.Event()
         self._flows.set()
-        if at is not None:
-            self._listener: asyncio.Server = await asyncio.start_unix_server(self._accept, at)
+        await self._listen()
+
+    async def _listen(self) -> None:
+        if self._at is not None:
+            self._listener: asyncio.Server
+            self._listener = await asyncio.start_unix_server(self._accept, self._at)
             return
-        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._listener = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self.port = int(self._listener.sockets[0].getsockname()[1])
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -187,7 +203,11 @@ class Proxy:
     async def _travel(self) -> None:
         if self._pause:
             await asyncio.sleep(self._pause)
-        await self._flows.wait()
+        self.held += 1
+        try:
+            await self._flows.wait()
+        finally:
+            self.held -= 1
 
     def _watch(self, data: bytes, one: _Connection) -> None:
         """Keep the transaction in mind; lose its commit if it is the one that is wanted."""

@@ -15,10 +15,12 @@ from redis import Redis
 
 from tasks_app.models import Attempt
 from tests import artists, scenes
+from tests.faults.afar import BREAKS, Gate, several
 from tests.faults.instants import INSTANTS, dying_worker, worker_with_clock
 from tests.faults.network import Proxy
 from tests.faults.witness import LEASE, Callers, Plant, start_web
 from tests.processes import eventually
+from tests.upstreams.comfyui import WORKFLOW, ComfyUI
 
 OUTAGE = LEASE + 1.0
 """Longer than every lease: what a minute is to the periods of production."""
@@ -418,3 +420,109 @@ def _web_processes(plant: Plant) -> list[psutil.Process]:
         for one in psutil.Process(web.pid).children()
         if "resource_tracker" not in " ".join(one.cmdline())
     ]
+
+
+# --- upstreams ------------------------------------------------------------------------------
+
+
+def test_upstreams_that_cannot_be_connected_to(afar: Plant) -> None:
+    """Nothing was sent: the tasks wait and go on, and each is submitted once."""
+    with several(afar, "afar-down") as (far,):
+        far.way.vanish()
+        far.send(2)
+        eventually(lambda: far.outcomes()["error"] >= 2, why="both have tried")
+        assert far.upstream.seen == []
+        far.way.restore()
+        far.verdict()
+        assert (far.errors(), far.upstream.count("create")) == ({"": 2}, 2)
+
+
+def test_submissions_that_are_broken_off_on_their_way(afar: Plant) -> None:
+    """Sent, and never delivered, or too late: nobody can tell, so nobody sends it again."""
+    with several(afar, *(f"afar-sent-{how}" for how in BREAKS)) as callers:
+        for far in callers:
+            far.way.hold()
+            far.send(1)
+        for far, broken in zip(callers, BREAKS.values(), strict=True):
+            eventually(lambda: far.way.held, why="it is on its way")  # noqa: B023
+            broken(far.way)
+        for far in callers:
+            eventually(lambda: far.ended() == 1, why="it has failed")  # noqa: B023
+            far.way.restore()
+            far.verdict()
+            assert far.errors() == {"outcome_unknown": 1}
+            assert far.upstream.count("create") <= 1, "what was held is delivered at last"
+
+
+def test_submissions_whose_answers_are_broken_off(afar: Plant) -> None:
+    """Delivered, and not answered: paid for once, unless the operator says that it is free."""
+    comfy = ComfyUI()
+    finding = {"workflow": WORKFLOW, "inputs": {"prompt": "6.text"}, "parameters": PROMPT}
+    with (
+        several(afar, *(f"afar-answer-{how}" for how in BREAKS)) as telling_nobody,
+        several(afar, "afar-answer-free", settings={"free_to_repeat": True}) as (free,),
+        several(afar, "afar-found", adapter="comfyui", upstream=comfy, settings=finding) as (
+            found,
+        ),
+    ):
+        callers = [*telling_nobody, free, found]
+        gates = [Gate() for _ in callers]
+        for far, gate in zip(callers, gates, strict=True):
+            far.upstream.faults["POST prompt" if far is found else "create"] = [gate]
+            far.send(1)
+        breaks = [*BREAKS.values(), Proxy.reset, Proxy.reset]
+        for far, gate, broken in zip(callers, gates, breaks, strict=True):
+            gate.wait()
+            broken(far.way)
+            gate.opened.set()
+        for far in (*telling_nobody, free):
+            eventually(lambda: far.outcomes()["error"] == 1, why="no answer came")  # noqa: B023
+            far.way.restore()
+            far.verdict()
+            made = len(far.upstream.predictions)
+            assert (far.errors(), made) == (
+                ({"": 1}, 2) if far is free else ({"outcome_unknown": 1}, 1)
+            )
+        eventually(lambda: found.attempts().exclude(upstream_id="").exists(), why="it is found")
+        comfy.finish()
+        found.verdict()
+        assert (found.errors(), found.outcomes()) == ({"": 1}, {"success": 1})
+        assert comfy.count("POST prompt") == 1, "the upstream could tell that it has it"
+
+
+PROMPT = {
+    "type": "object",
+    "properties": {"prompt": {"type": "string", "title": "Prompt", "maxLength": 100}},
+    "required": ["prompt"],
+    "additionalProperties": False,
+}
+
+
+def test_questions_that_are_broken_off(afar: Plant) -> None:
+    """A question that fails is not a task that fails; many are, and nothing is repeated."""
+    names = [f"afar-asked-{how}" for how in (*BREAKS, "for-long")]
+    with several(afar, *names) as callers:
+        for far in callers:
+            far.upstream.seconds = 600.0
+            far.send(1)
+        for far, broken in zip(callers, (*BREAKS.values(), Proxy.vanish), strict=True):
+            eventually(lambda: far.upstream.count("get"), why="it is asked about")  # noqa: B023
+            broken(far.way)
+        *brief, for_long = callers
+        cut, reset, blackholed = brief
+        eventually(lambda: cut.attempts().get().poll_failures, why="a question has failed")
+        cut.way.restore()
+        eventually(lambda: blackholed.way.held, why="a question is held")
+        eventually(lambda: reset.upstream.count("get") > 1, why="it is asked again")
+        for far in brief:
+            far.upstream.finish()
+            far.way.restore()
+        for far in brief:
+            far.verdict()
+            assert (far.errors(), far.outcomes()) == ({"": 1}, {"success": 1})
+        eventually(lambda: for_long.ended() == 1, why="nobody could ask for long")
+        for_long.way.restore()
+        for_long.upstream.finish()
+        for_long.verdict()
+        assert for_long.errors() == {"upstream_unreachable": 1}
+        assert all(len(far.upstream.predictions) == 1 for far in callers)

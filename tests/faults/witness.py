@@ -233,7 +233,7 @@ class Callers:
 
     def _send(self, client: httpx.Client, seconds: float, fields: dict[str, Any]) -> str:
         key = f"{self.name}-{next(self._numbers)}"
-        params = {"prompt": key, "seconds": seconds}
+        params = self._params(key, seconds)
         body = {"generator": self.generator.name, "params": params, **fields}
         with self._lock:
             self._history.sent.add(key)
@@ -252,6 +252,9 @@ class Callers:
                 assert answer.status_code >= 500, answer.text
             time.sleep(_AGAIN)
         raise AssertionError(f"{key} was not accepted: {self.refused}")
+
+    def _params(self, key: str, seconds: float) -> dict[str, Any]:
+        return {"prompt": key, "seconds": seconds}
 
     def _client(self) -> httpx.Client:
         return httpx.Client(
