@@ -38,6 +38,7 @@ _KEYWORDS: Final[Mapping[str, Any]] = {
     "pgettext": ((1, "c"), 2),
     "pgettext_lazy": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),
+    "Phrase": None,
 }
 _DATE: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """Of all headers: a catalogue changes when its sentences do, and not otherwise."""

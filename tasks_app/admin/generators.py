@@ -232,7 +232,7 @@ class GeneratorAdmin(Base[Generator]):
         """Look whether upstreams answer and accept us, and say what was seen."""
         for seen in checking.check(list(queryset[:_MOST_CHECKED])):
             level = messages.SUCCESS if seen.well else messages.ERROR
-            self.message_user(request, f"{seen.generator}: {seen.text}", level)
+            self.message_user(request, f"{seen.generator}: {words.phrase(seen.text)}", level)
 
     @admin.action(
         description=_("Withdraw: accept no tasks, cancel those that wait"), permissions=["change"]

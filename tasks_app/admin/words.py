@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from tasks_app.generators.phrases import parts_of
 from tasks_app.lifecycle import (
     DELIVERY_SENTENCES,
     ERROR_SENTENCES,
@@ -119,6 +120,8 @@ _DATA: Final[Mapping[str, Promise]] = {
     "task_id": _("task"),
     "request_id": _("request"),
 }
+_UNSHOWABLE: Final = dict.fromkeys((0, *range(0xD800, 0xE000)), "\ufffd")
+"""What no page or cookie can hold: an upstream may say anything."""
 _INTERNAL: Final = frozenset(("given_back",))
 """What histories keep for the accounts, and nobody reads."""
 _VALUES: Final[Mapping[str, Mapping[str, Promise]]] = {
@@ -127,6 +130,7 @@ _VALUES: Final[Mapping[str, Mapping[str, Promise]]] = {
         **_ERRORS,
         "worker lost": _("worker lost"),
         "worker stopped": _("worker stopped"),
+        "upstream busy": _("model service busy"),
         "generator withdrawn": _("generator withdrawn"),
     },
     "by": {
@@ -210,6 +214,14 @@ def error(code: str) -> str:
 def error_sentence(code: str) -> str:
     """Return an error as its owner reads it."""
     return gettext(ERROR_SENTENCES[ErrorCode(code)])
+
+
+def phrase(text: str) -> str:
+    """Return what an adapter said, in the reader's language where it is a ``Phrase``."""
+    told = [
+        gettext(one) % values if values else gettext(one) for one, values in parts_of(text) if one
+    ]
+    return " ".join(told).translate(_UNSHOWABLE)
 
 
 def span(seconds: float) -> str:

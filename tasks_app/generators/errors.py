@@ -3,11 +3,14 @@
 import re
 from typing import Final
 
+from tasks_app.generators.phrases import Phrase
 from tasks_app.lifecycle import ErrorCode
 
 MAX_DETAIL: Final = 500
 """Characters of a detail that are kept: it is stored and shown with the task."""
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+_NOT_CONNECTED: Final = Phrase("The model service could not be connected to.")
+_NO_ANSWER: Final = Phrase("The model service did not answer.")
 
 
 class GeneratorError(Exception):
@@ -18,13 +21,15 @@ class GeneratorError(Exception):
     another attempt may help (the failure budget of the task decides whether there is one).
 
     Adapters are other people's code, so both are made fit to be stored: an unknown code is
-    ``internal``, and a detail is clipped and freed of what a database refuses.
+    ``internal``, and a detail is clipped and freed of what a database refuses. ``phrase`` is the
+    detail as it can be said in other languages, if it was given as a ``Phrase``.
     """
 
     def __init__(self, code: ErrorCode, detail: str = "", *, retryable: bool = False) -> None:
         super().__init__(f"{code}: {detail}" if detail else str(code))
         self.code = code if isinstance(code, ErrorCode) else _known(code)
         self.detail = _UNSTORABLE.sub("", str(detail)[:MAX_DETAIL])
+        self.phrase = detail if isinstance(detail, Phrase) else self.detail
         self.retryable = bool(retryable)
 
 
@@ -46,14 +51,14 @@ class Busy(GeneratorError):
 class Unsent(GeneratorError):
     """Nothing reached the upstream: no connection, or it broke before the request was sent."""
 
-    def __init__(self, detail: str = "The model service could not be connected to.") -> None:
+    def __init__(self, detail: str = _NOT_CONNECTED) -> None:
         super().__init__(ErrorCode.UPSTREAM_UNREACHABLE, detail, retryable=True)
 
 
 class NoAnswer(GeneratorError):
     """A request was sent, and no answer came that says what became of it."""
 
-    def __init__(self, detail: str = "The model service did not answer.") -> None:
+    def __init__(self, detail: str = _NO_ANSWER) -> None:
         super().__init__(ErrorCode.OUTCOME_UNKNOWN, detail)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tasks_app.generators.errors import Busy, GeneratorError, NoAnswer
+from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.upstream import Reply, Upstream, clipped, judge, list_of, object_of
 from tasks_app.lifecycle import ErrorCode
 
@@ -22,7 +23,7 @@ def judge_openai(reply: Reply) -> None:
     if code in _MODERATED:
         raise GeneratorError(ErrorCode.CONTENT_REJECTED, clipped(error.get("message")))
     if code in _UNPAID:
-        raise Busy("The account at the model service is used up.", ours=True)
+        raise Busy(Phrase("The account at the model service is used up."), ours=True)
     judge(reply, clipped(error.get("message")))
 
 
@@ -48,5 +49,9 @@ async def check_models(upstream: Upstream, model: str) -> str:
     judge_openai(reply)
     names = [object_of(one).get("id") for one in list_of(reply.json().get("data"))]
     if model in names:
-        return f"It accepts us and has {model}."
-    return f"It accepts us; {model} is not among the {len(names)} models that it lists."
+        return Phrase("It accepts us and has %(model)s.", model=model)
+    return Phrase(
+        "It accepts us; %(model)s is not among the %(number)d models that it lists.",
+        model=model,
+        number=len(names),
+    )

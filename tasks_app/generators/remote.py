@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from tasks_app.generators.base import Adapter, GenerationRequest, Output
 from tasks_app.generators.errors import CannotTell, Forged, GeneratorError, InvalidSettings
+from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.upstream import Upstream, judge
 
 
@@ -45,11 +46,13 @@ class Link:
     """Where a file of a result can be fetched.
 
     ``own``: a path of the upstream itself, fetched with its credential. Otherwise an address that
-    the upstream named: fetched without it, and only from where the public internet is.
+    the upstream named: fetched without it, and only from where the public internet is. ``seed``:
+    what it was made with, if that is known, as of an ``Output``.
     """
 
     url: str
     own: bool = False
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +175,12 @@ class RemoteAdapter(Adapter):
     async def check(self, upstream: Upstream, settings: Mapping[str, Any]) -> str:
         """Look whether the upstream is there and accepts us, at no cost; says what it saw.
 
-        Raises ``GeneratorError`` with what is wrong.
+        What is no ``Phrase`` is shown in English. Raises ``GeneratorError`` with what is wrong.
         """
         reply = await upstream.call("GET", "/")
         if reply.status in (401, 402, 403) or reply.status >= 500:
             judge(reply)
-        return f"It answers (HTTP {reply.status})."
+        return Phrase("It answers (HTTP %(status)d).", status=reply.status)
 
 
 def check_common(adapter: RemoteAdapter, settings: Mapping[str, Any]) -> None:

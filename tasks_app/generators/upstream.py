@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
 
 from tasks_app.generators.errors import Busy, GeneratorError, NoAnswer
+from tasks_app.generators.phrases import Phrase
 from tasks_app.lifecycle import ErrorCode
 
 MAX_ANSWER: Final = 1024 * 1024
@@ -38,9 +39,11 @@ class Reply:
         try:
             found = json.loads(self.body)
         except (ValueError, RecursionError) as error:
-            raise NoAnswer("The model service answered with something unreadable.") from error
+            raise NoAnswer(
+                Phrase("The model service answered with something unreadable.")
+            ) from error
         if not isinstance(found, dict):
-            raise NoAnswer("The model service answered with something else than expected.")
+            raise NoAnswer(Phrase("The model service answered with something else than expected."))
         return found
 
 
@@ -77,16 +80,18 @@ def judge(reply: Reply, detail: str = "") -> None:
     if reply.ok:
         return
     if status in (429, 503):
-        raise Busy("The model service is busy.", retry_after=retry_after(reply))
+        raise Busy(Phrase("The model service is busy."), retry_after=retry_after(reply))
     if status in (401, 402, 403) or 300 <= status < 400:
-        raise Busy(f"The model service does not accept us (HTTP {status}).", ours=True)
+        detail = Phrase("The model service does not accept us (HTTP %(status)d).", status=status)
+        raise Busy(detail, ours=True)
     if status in (408, 502, 504) or 520 <= status <= 524:
-        raise NoAnswer(f"Nobody knows what became of the request (HTTP {status}).")
+        lost = Phrase("Nobody knows what became of the request (HTTP %(status)d).", status=status)
+        raise NoAnswer(lost)
     said = clipped(detail)
     if status >= 500 or status < 200:
-        text = said or f"The model service failed (HTTP {status})."
+        text = said or Phrase("The model service failed (HTTP %(status)d).", status=status)
         raise GeneratorError(ErrorCode.UPSTREAM_ERROR, text, retryable=True)
-    text = said or f"The model service refused the request (HTTP {status})."
+    text = said or Phrase("The model service refused the request (HTTP %(status)d).", status=status)
     raise GeneratorError(ErrorCode.UPSTREAM_REJECTED, text)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from tasks_app.core.remote.lines import Clients, Line
 from tasks_app.generators import registry
 from tasks_app.generators.errors import GeneratorError, InvalidSettings
+from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.remote import RemoteAdapter
 from tasks_app.models import Generator
 
@@ -17,7 +18,7 @@ SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of one generator's upstream, in a sentence."""
+    """What was seen of one generator's upstream, in a sentence: a ``Phrase`` where it is ours."""
 
     generator: str
     well: bool
@@ -44,16 +45,19 @@ async def _one(clients: Clients, generator: Generator) -> Seen:
     try:
         adapter = registry.build(generator.adapter, generator.settings)
         if not isinstance(adapter, RemoteAdapter):
-            return Seen(generator.name, True, "It works here and has no upstream.")
+            return Seen(generator.name, True, Phrase("It works here and has no upstream."))
         line = Line(clients.single, generator.name, adapter, generator.settings, SECONDS)
         async with asyncio.timeout(SECONDS):
             said = await adapter.check(line, generator.settings)
         return Seen(generator.name, True, said)
     except GeneratorError as error:
-        return Seen(generator.name, False, error.detail or "It does not answer.")
+        return Seen(generator.name, False, error.phrase or Phrase("It does not answer."))
     except (InvalidSettings, registry.UnknownAdapter) as error:
-        return Seen(generator.name, False, str(error))
+        text = Phrase("Its settings do not fit: %(why)s", why=str(error))
+        return Seen(generator.name, False, text)
     except TimeoutError:
-        return Seen(generator.name, False, f"It did not answer within {SECONDS:.0f} seconds.")
+        text = Phrase("It did not answer within %(seconds)d seconds.", seconds=SECONDS)
+        return Seen(generator.name, False, text)
     except Exception as error:  # whatever an answer led to: its text may hold anything
-        return Seen(generator.name, False, f"It answers oddly ({type(error).__name__}).")
+        text = Phrase("It answers oddly (%(what)s).", what=type(error).__name__)
+        return Seen(generator.name, False, text)

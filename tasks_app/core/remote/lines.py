@@ -21,6 +21,7 @@ import httpx
 from tasks_app import metrics
 from tasks_app.core.remote import secrets
 from tasks_app.generators.errors import NoAnswer, Unsent
+from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.remote import RemoteAdapter, base_url
 from tasks_app.generators.upstream import MAX_ANSWER, Reply
 from tasks_app.logs import HIDDEN
@@ -143,7 +144,7 @@ class Line:
         base = base_url(self.adapter, self.settings)
         url = path if path.startswith(("http://", "https://")) else f"{base}/{path.lstrip('/')}"
         if origin(url) != origin(base):
-            raise Unsent("The model service named another address than its own.")
+            raise Unsent(Phrase("The model service named another address than its own."))
         return url
 
     def credentials(self, secret: str | None) -> Mapping[str, str]:
@@ -192,12 +193,13 @@ async def _exchanged(
 
 async def _body(response: httpx.Response, limit: int) -> bytes:
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise NoAnswer("The model service answered in an encoding that nobody asked for.")
+        odd = Phrase("The model service answered in an encoding that nobody asked for.")
+        raise NoAnswer(odd)
     body = bytearray()
     async for piece in response.aiter_raw():
         body += piece
         if len(body) > limit:
-            raise NoAnswer("The model service answered with more than is read.")
+            raise NoAnswer(Phrase("The model service answered with more than is read."))
     return bytes(body)
 
 

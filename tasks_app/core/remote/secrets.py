@@ -12,6 +12,7 @@ from typing import Final
 
 from tasks_app import conf
 from tasks_app.generators.errors import Busy
+from tasks_app.generators.phrases import Phrase
 
 _MOST_BYTES: Final = 64 * 1024
 
@@ -33,31 +34,35 @@ def read(reference: str | None) -> str | None:
     kind, _, name = reference.partition(":")
     value = _from_environment(name) if kind == "env" else _from_file(Path(name))
     if not value or not value.isprintable() or not value.isascii():
-        raise NoSecret(f"{reference} does not hold one line of text.")
+        raise NoSecret(Phrase("%(place)s does not hold one line of text.", place=reference))
     return value
 
 
 def _from_environment(name: str) -> str:
+    place = f"env:{name}"
     if not any(fnmatch.fnmatchcase(name, one) for one in _allowed() if not one.startswith("/")):
-        raise NoSecret(f"env:{name} is not among DARKROOM_UPSTREAM_SECRETS.")
+        raise NoSecret(Phrase("%(place)s is not among DARKROOM_UPSTREAM_SECRETS.", place=place))
     if name not in os.environ:
-        raise NoSecret(f"env:{name} is not set here.")
+        raise NoSecret(Phrase("%(place)s is not set here.", place=place))
     return os.environ[name].strip()
 
 
 def _from_file(path: Path) -> str:
+    place = f"file:{path}"
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError):
-        raise NoSecret(f"file:{path} is not there.") from None
+        raise NoSecret(Phrase("%(place)s is not there.", place=place)) from None
     folders = [Path(one) for one in _allowed() if one.startswith("/")]
     if not any(path.is_relative_to(one) and _inside(real, one) for one in folders):
-        raise NoSecret(f"file:{path} is not below a folder of DARKROOM_UPSTREAM_SECRETS.")
+        raise NoSecret(
+            Phrase("%(place)s is not below a folder of DARKROOM_UPSTREAM_SECRETS.", place=place)
+        )
     try:
         with real.open("rb") as file:
             return file.read(_MOST_BYTES).decode().strip()
     except (OSError, UnicodeDecodeError):
-        raise NoSecret(f"file:{path} cannot be read.") from None
+        raise NoSecret(Phrase("%(place)s cannot be read.", place=place)) from None
 
 
 def _inside(real: Path, folder: Path) -> bool:

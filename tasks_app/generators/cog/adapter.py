@@ -14,6 +14,7 @@ from urllib.parse import quote
 from tasks_app.generators import data_urls, schemas
 from tasks_app.generators.base import GenerationRequest, Output, Schema
 from tasks_app.generators.errors import Busy, GeneratorError, InvalidSettings, NoAnswer
+from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.remote import (
     RUNNING,
     Job,
@@ -129,8 +130,13 @@ class CogAdapter(RemoteAdapter):
         status = clipped(health.get("status"))
         version = clipped(object_of(health.get("version")).get("coglet"))
         if status not in ("READY", "BUSY"):
-            raise GeneratorError(ErrorCode.UPSTREAM_ERROR, f"The model server is {status}.")
-        return f"The model server is {status} (coglet {version or 'of an unknown version'})."
+            detail = Phrase("The model server is %(status)s.", status=status)
+            raise GeneratorError(ErrorCode.UPSTREAM_ERROR, detail)
+        if not version:
+            return Phrase("The model server is %(status)s.", status=status)
+        return Phrase(
+            "The model server is %(status)s (coglet %(version)s).", status=status, version=version
+        )
 
 
 def _answer(prediction: Mapping[str, Any]) -> UpstreamAnswer:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from tasks_app.generators import schemas
 from tasks_app.generators.base import GenerationRequest, Schema
 from tasks_app.generators.errors import Busy, GeneratorError, InvalidSettings, NoAnswer
+from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.remote import (
     Job,
     Link,
@@ -130,7 +131,7 @@ class DashScopeAdapter(RemoteAdapter):
         reply = await upstream.call("GET", "/api/v1/tasks/00000000-0000-0000-0000-000000000000")
         if reply.status not in (400, 404):
             _judge(reply)
-        return "It answers and accepts us."
+        return Phrase("It answers and accepts us.")
 
 
 def _path(job: Job) -> str:
@@ -145,7 +146,7 @@ def _judge(reply: Reply) -> None:
     if code.startswith("Throttling"):
         judge(Reply(429, reply.headers))
     if code in _UNPAID:
-        raise Busy("The account at the model service is used up.", ours=True)
+        raise Busy(Phrase("The account at the model service is used up."), ours=True)
     if any(word in code for word in _MODERATED):
         raise GeneratorError(ErrorCode.CONTENT_REJECTED, said)
     if code.startswith("InvalidParameter"):

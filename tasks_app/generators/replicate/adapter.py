@@ -10,6 +10,7 @@ from urllib.parse import quote
 from tasks_app.generators import data_urls, schemas, standard_webhooks
 from tasks_app.generators.base import GenerationRequest, Output, Schema
 from tasks_app.generators.errors import GeneratorError, InvalidSettings, NoAnswer
+from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.remote import (
     Job,
     Link,
@@ -118,9 +119,10 @@ class ReplicateAdapter(RemoteAdapter):
         """Ask who we are; servers that only speak the API of predictions do not know."""
         reply = await upstream.call("GET", "/v1/account")
         if reply.status == 404:
-            return "It answers, and does not say who we are."
+            return Phrase("It answers, and does not say who we are.")
         judge(reply, _detail(reply))
-        return f"It accepts us as {clipped(reply.json().get('username')) or 'somebody'}."
+        name = clipped(reply.json().get("username"))
+        return Phrase("It accepts us as %(name)s.", name=name) if name else Phrase("It accepts us.")
 
 
 def _create_path(settings: Mapping[str, Any]) -> str:

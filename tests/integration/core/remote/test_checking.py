@@ -154,3 +154,31 @@ def test_files_that_cannot_be_applied(text: str, sentence: str) -> None:
     with pytest.raises(generators_file.Unusable, match=sentence.replace("[", r"\[")):
         generators_file.apply(generators_file.read(text if text in ("[", "x = 1") else good + text))
     assert not Generator.objects.exists(), "all or nothing"
+
+
+def test_what_was_seen_is_said_in_the_readers_language(
+    upstream: Replicate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UPSTREAM_WRONG", "r8_wrong")
+    nowhere = {"base_url": f"http://127.0.0.1:{free_port()}"}
+    rows = [
+        make_remote(upstream, "far"),
+        make_remote(upstream, "gone", settings=nowhere),
+        make_remote(upstream, "wrong", settings={"credential": "env:UPSTREAM_WRONG"}),
+        make_remote(upstream, "none", settings={"credential": "env:UPSTREAM_NONE"}),
+        make_remote(upstream, "unfit", settings={"speed": 1}),
+        make_generator("near"),
+    ]
+    staff = Client(headers={"accept-language": "zh-hans"})
+    staff.force_login(get_user_model().objects.create_superuser("boss", password="x"))
+    form = {"action": "test_connection", "_selected_action": [str(one.pk) for one in rows]}
+    page = staff.post("/admin/tasks_app/generator/", form, follow=True).content.decode()
+    for sentence in (
+        "far: 它以 ada 的身份接受我们。",
+        "gone: 无法连接到模型服务。",
+        "wrong: 模型服务不接受我们（HTTP 401）。",
+        "none: 这里没有设置 env:UPSTREAM_NONE。",
+        "unfit: 它的设置不合适：Unknown settings: speed.",
+        "near: 它就在这里工作，没有上游。",
+    ):
+        assert sentence in page, sentence
