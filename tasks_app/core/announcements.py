@@ -16,6 +16,7 @@ from tasks_app import bells, conf
 from tasks_app.callbacks import outbox
 from tasks_app.core import documents, queries
 from tasks_app.core.clock import database_now
+from tasks_app.core.seen import Seen
 from tasks_app.lifecycle import CallbackEvent, State
 from tasks_app.models import CallbackAddress, Task
 
@@ -27,7 +28,7 @@ EVENTS: Final[Mapping[State, CallbackEvent]] = {
 }
 
 
-def announce(tasks: Sequence[Task], target: State) -> None:
+def announce(tasks: Sequence[Seen], target: State) -> None:
     """Write the callbacks of tasks that become ``target``, for owners who want to be told."""
     event = EVENTS.get(target)
     urls = {} if event is None else _addresses(tasks, event)
@@ -52,7 +53,7 @@ def body(event: CallbackEvent, data: Mapping[str, Any], at: datetime | None = No
     return orjson.dumps(told)
 
 
-def _addresses(tasks: Sequence[Task], event: CallbackEvent) -> dict[UUID, str]:
+def _addresses(tasks: Sequence[Seen], event: CallbackEvent) -> dict[UUID, str]:
     """Return where to tell: the task's address, else the account's, if it wants this event."""
     running = event is CallbackEvent.RUNNING
     own = {

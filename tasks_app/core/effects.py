@@ -13,8 +13,8 @@ from redis.exceptions import RedisError
 
 from tasks_app import bells
 from tasks_app.core import payments, queries
+from tasks_app.core.seen import Seen
 from tasks_app.gates import control, slots, snapshots
-from tasks_app.models import Task
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def changed(task_id: UUID) -> None:
     _quietly(lambda: queries.store_snapshot(task_id), "store a snapshot")
 
 
-def ended(tasks: Sequence[Task]) -> None:
+def ended(tasks: Sequence[Seen]) -> None:
     """After endings from outside: store the snapshot of one; of many, outdate those there are.
 
     Few of many are asked for again: those are read from the table, once. ``version`` must be

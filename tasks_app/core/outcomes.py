@@ -26,6 +26,7 @@ from tasks_app.core.decisions import (
     after_loss,
     after_refusal,
 )
+from tasks_app.core.seen import Seen
 from tasks_app.core.transitions import move, move_many, record
 from tasks_app.lifecycle import ErrorCode, EventKind, Outcome, State
 from tasks_app.models import Artifact, Attempt, Task
@@ -133,12 +134,12 @@ def stopped(attempt: Attempt) -> None:
     _settled(attempt)
 
 
-def timed_out(task: Task, *, told: Mapping[str, str] | None = None) -> bool:
+def timed_out(task: Seen, *, told: Mapping[str, str] | None = None) -> bool:
     """A deadline has passed: the running one, or the longest wait in the queue."""
     return bool(timed_out_many([task], told=told))
 
 
-def timed_out_many(tasks: Sequence[Task], *, told: Mapping[str, str] | None = None) -> list[UUID]:
+def timed_out_many(tasks: Sequence[Seen], *, told: Mapping[str, str] | None = None) -> list[UUID]:
     """Deadlines have passed, of tasks that were read in one state; see ``end_many``."""
     if not tasks:
         return []
@@ -148,7 +149,7 @@ def timed_out_many(tasks: Sequence[Task], *, told: Mapping[str, str] | None = No
 
 
 def end_now(
-    task: Task,
+    task: Seen,
     target: State,
     event: EventKind,
     code: ErrorCode,
@@ -164,7 +165,7 @@ def end_now(
 
 
 def end_many(
-    tasks: Sequence[Task],
+    tasks: Sequence[Seen],
     target: State,
     event: EventKind,
     code: ErrorCode,
@@ -187,7 +188,7 @@ def end_many(
     return [task.pk for task in moved]
 
 
-def _ended_outside(tasks: Sequence[Task], revoked: Sequence[Attempt], event: EventKind) -> None:
+def _ended_outside(tasks: Sequence[Seen], revoked: Sequence[Attempt], event: EventKind) -> None:
     """After the commit: readers, what was paid, the workers and whoever asks upstreams."""
     effects.ended(tasks)
     going_on = {attempt.task_id for attempt in revoked}
@@ -278,10 +279,13 @@ def _end(
     return rows == 1
 
 
-def _revoke(tasks: Sequence[Task]) -> list[Attempt]:
+def _revoke(tasks: Sequence[Seen]) -> list[Attempt]:
     """Tell the live attempts of tasks, which the caller holds, to stop; returns them."""
+    begun = [task.pk for task in tasks if task.attempt_number > 0]
+    if not begun:
+        return []
     current = Attempt.objects.filter(
-        task_id__in=[task.pk for task in tasks],
+        task_id__in=begun,
         number=F("task__attempt_number"),
         ended_at__isnull=True,
     )

@@ -16,8 +16,9 @@ from typing import Any, Final
 from django.db import connection
 from django.db.models import Q, Sum
 
+from tasks_app.core.seen import Seen
 from tasks_app.lifecycle import ErrorCode, State
-from tasks_app.models import DayUse, Task
+from tasks_app.models import DayUse
 
 GIVEN_BACK: Final = "given_back"
 """What the history's line of an ending says when the task counts no longer."""
@@ -122,9 +123,9 @@ FROM held WHERE use.id = held.id
 """
 
 
-def give_back(tasks: Iterable[Task]) -> None:
+def give_back(tasks: Iterable[Seen]) -> None:
     """Take tasks out of the counts of their days, within the transaction that ends them."""
-    given = Counter((task.owner_id, day_of(task.created_at)) for task in tasks)
+    given = Counter((task.owner_id, task.counted_on) for task in tasks)
     values: dict[str, Any] = {
         "owners": [owner_id for owner_id, _ in given],
         "days": [day for _, day in given],

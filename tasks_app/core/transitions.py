@@ -7,18 +7,18 @@ The history's line is written in the same transaction.
 
 import json
 import logging
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F
 
 from tasks_app import conf, logs
 from tasks_app.core import announcements, fairness, quotas
 from tasks_app.core.clock import passed_in, written_now
+from tasks_app.core.seen import Seen
 from tasks_app.lifecycle import TERMINAL, EventKind, State, may_follow
 from tasks_app.models import Artifact, Generator, Task, new_id
 
@@ -30,7 +30,7 @@ class IllegalTransition(RuntimeError):
 
 
 def move(
-    task: Task,
+    task: Seen,
     target: State,
     event: EventKind,
     *,
@@ -50,20 +50,21 @@ def move(
 
 
 def move_many(
-    tasks: Sequence[Task],
+    tasks: Sequence[Seen],
     target: State,
     event: EventKind,
     *,
     data: dict[str, Any] | None = None,
     artifacts: Sequence[Artifact] = (),
     **changes: Any,
-) -> list[Task]:
+) -> list[Seen]:
     """Move tasks that the caller read in one and the same state to ``target``, as ``move`` does.
 
     All in one transaction and in a number of statements that does not grow with theirs. Returns
     those that were moved. Of several tasks those are left out that somebody else holds at this
     moment, and ``version`` of those that were moved is that of now; one alone is waited for.
-    Raises ``IllegalTransition``, and ``ValueError`` when the tasks are of several states.
+    ``changes`` of several are plain values. Raises ``IllegalTransition``, and ``ValueError`` when
+    the tasks are of several states.
     """
     if not tasks:
         return []
@@ -109,7 +110,7 @@ FROM unnest(%(ids)s::uuid[], %(tasks)s::uuid[], %(numbers)s::int[]) AS line(id, 
 
 
 def _record(
-    tasks: Sequence[Task],
+    tasks: Sequence[Seen],
     kind: EventKind,
     numbers: Sequence[int],
     data: dict[str, Any],
@@ -137,7 +138,7 @@ def _record(
 
 
 def _say(
-    task: Task,
+    task: Seen,
     kind: EventKind,
     attempt_number: int,
     data: dict[str, Any],
@@ -154,7 +155,7 @@ def _say(
     }
     if kind is EventKind.SUBMITTED:
         about |= {"to": source.value}
-        if conf.get().log_prompts:
+        if conf.get().log_prompts and isinstance(task, Task):
             about |= {"params": task.params}
     elif target is not None:
         about |= {"from": source.value, "to": target.value}
@@ -169,9 +170,9 @@ def _say(
 _names: dict[UUID, str] = {}
 
 
-def _name_of(task: Task) -> str:
+def _name_of(task: Seen) -> str:
     """Return the generator's name; for the log a remembered one is good enough."""
-    if "generator" in task._state.fields_cache:
+    if isinstance(task, Task) and "generator" in task._state.fields_cache:
         return task.generator.name
     if task.generator_id not in _names:
         if len(_names) > 1_000:
@@ -181,7 +182,7 @@ def _name_of(task: Task) -> str:
     return _names[task.generator_id]
 
 
-def _state_of(tasks: Sequence[Task]) -> State:
+def _state_of(tasks: Sequence[Seen]) -> State:
     states = {task.state for task in tasks}
     if len(states) > 1:
         raise ValueError(f"tasks of several states: {sorted(states)}")
@@ -189,39 +190,62 @@ def _state_of(tasks: Sequence[Task]) -> State:
 
 
 def _update(
-    tasks: Sequence[Task], flows: Collection[UUID], target: State, changes: dict[str, Any]
-) -> list[Task]:
-    """Compare and set; returns the tasks whose rows were as the caller read them."""
-    if target in TERMINAL:
-        changes = {"finished_at": written_now(), **changes}
-    if len(tasks) > 1:
-        # Whose rows these are is known only while they are held; in the order of their ids.
-        # The weaker lock lets others write lines of history meanwhile.
-        rows = _as_read(tasks, flows).order_by("pk").values_list("pk", "version")
-        held = dict(rows.select_for_update(skip_locked=True, no_key=True))
-        tasks = [task for task in tasks if task.pk in held]
-        for task in tasks:
-            task.version = held[task.pk] + 1
-    if not tasks:
-        return []
-    number = _as_read(tasks, flows).update(state=target.value, version=F("version") + 1, **changes)
-    if number not in (0, len(tasks)):
-        raise RuntimeError(f"{number} rows of {len(tasks)} that were held have changed")
-    return list(tasks) if number else []
-
-
-def _as_read(tasks: Sequence[Task], flows: Collection[UUID]) -> QuerySet[Task]:
-    """Select the rows that are as the caller read them.
+    tasks: Sequence[Seen], flows: Collection[UUID], target: State, changes: dict[str, Any]
+) -> list[Seen]:
+    """Compare and set; returns the tasks whose rows were as the caller read them.
 
     A task that has changed its flow since waits where its head is not looked after, unless that
     flow is one of ``flows``, which are locked (none: it enters or leaves no queue).
     """
-    of_number: dict[int, list[UUID]] = defaultdict(list)
-    for task in tasks:
-        of_number[task.attempt_number].append(task.pk)
-    same = Q()
-    for number, ids in of_number.items():
-        same |= Q(pk__in=ids, attempt_number=number)
+    if len(tasks) > 1:
+        return _update_many(tasks, flows, target, changes)
+    (task,) = tasks
+    if target in TERMINAL:
+        changes = {"finished_at": written_now(), **changes}
+    same = Task.objects.filter(pk=task.pk, state=task.state, attempt_number=task.attempt_number)
     if flows:
-        same &= Q(flow_id__in=flows)
-    return Task.objects.filter(same, state=tasks[0].state)
+        same = same.filter(flow_id__in=flows)
+    return [task] if same.update(state=target.value, version=F("version") + 1, **changes) else []
+
+
+# Whose rows these are is known only while they are held; they are taken in the order of their
+# ids, by the weaker lock that lets others write lines of history meanwhile.
+_UPDATE = """
+WITH held AS (
+    SELECT task.id FROM tasks_app_task AS task
+    JOIN unnest(%(ids)s::uuid[], %(numbers)s::int[]) AS read(id, attempt_number)
+        ON task.id = read.id AND task.attempt_number = read.attempt_number
+    WHERE task.state = %(source)s AND (%(anywhere)s OR task.flow_id = ANY(%(flows)s::uuid[]))
+    ORDER BY task.id FOR NO KEY UPDATE OF task SKIP LOCKED
+)
+UPDATE tasks_app_task AS task SET state = %(target)s, version = task.version + 1{more}
+FROM held WHERE task.id = held.id
+RETURNING task.id, task.version
+"""
+_ENDED = ", finished_at = COALESCE(%(at)s::timestamptz, statement_timestamp())"
+
+
+def _update_many(
+    tasks: Sequence[Seen], flows: Collection[UUID], target: State, changes: dict[str, Any]
+) -> list[Seen]:
+    values: dict[str, Any] = {
+        "ids": [task.pk for task in tasks],
+        "numbers": [task.attempt_number for task in tasks],
+        "source": tasks[0].state,
+        "target": target.value,
+        "anywhere": not flows,
+        "flows": list(flows),
+        "at": passed_in(),
+    }
+    columns = {field.name: field for field in Task._meta.concrete_fields}
+    more = [_ENDED] if target in TERMINAL else []
+    for name, value in changes.items():
+        more.append(f", {columns[name].column} = %(new_{name})s")
+        values[f"new_{name}"] = columns[name].get_db_prep_save(value, connection)
+    with connection.cursor() as cursor:
+        cursor.execute(_UPDATE.format(more="".join(more)), values)
+        versions: dict[UUID, int] = dict(cursor.fetchall())
+    moved = {task.pk: task for task in tasks if task.pk in versions}
+    for task_id, task in moved.items():
+        task.version = versions[task_id]
+    return list(moved.values())

@@ -3,6 +3,7 @@
 Keys of one slot decision share the hash tag ``{slots}``: one script touches them together.
 """
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from tasks_app import conf
@@ -62,6 +63,12 @@ def progress(task_id: UUID | str) -> str:
 def snapshot(task_id: UUID | str) -> str:
     """The document that answers polls of one task."""
     return _key("task", task_id, f"v{SNAPSHOT_SCHEMA}")
+
+
+def snapshots(task_ids: Iterable[UUID]) -> list[str]:
+    """Return those of many tasks."""
+    before, after = _key("task", ""), f":v{SNAPSHOT_SCHEMA}"
+    return [f"{before}{task_id}{after}" for task_id in task_ids]
 
 
 def workers(pool: str) -> str:

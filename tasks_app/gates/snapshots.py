@@ -47,8 +47,8 @@ for index, key in ipairs(KEYS) do
     local held = redis.pcall('HGET', key, 'version')
     if type(held) == 'table' then redis.call('DEL', key) held = false end
     if not held or tonumber(held) < tonumber(ARGV[index + 1]) then
+        if held then redis.call('HDEL', key, 'body') end
         redis.call('HSET', key, 'version', ARGV[index + 1])
-        redis.call('HDEL', key, 'body')
         redis.call('EXPIRE', key, ARGV[1])
     end
 end
@@ -62,8 +62,8 @@ def outdate(versions: Mapping[UUID, int]) -> None:
     as the version stays.
     """
     if versions:
-        named = [keys.snapshot(task_id) for task_id in versions]
-        _outdating()(keys=named, args=[TERMINAL_SECONDS, *versions.values()])
+        arguments = [TERMINAL_SECONDS, *versions.values()]
+        _outdating()(keys=keys.snapshots(versions), args=arguments)
 
 
 def read(task_ids: list[UUID]) -> list[tuple[bytes | None, bytes | None]]:
@@ -79,7 +79,7 @@ def read(task_ids: list[UUID]) -> list[tuple[bytes | None, bytes | None]]:
 def forget(task_ids: list[UUID]) -> None:
     """Drop snapshots; the next poll reads the table."""
     if task_ids:
-        client().delete(*(keys.snapshot(task_id) for task_id in task_ids))
+        client().delete(*keys.snapshots(task_ids))
 
 
 @lru_cache(maxsize=1)

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 from tasks_app import conf, metrics
 from tasks_app.core import outcomes, results
 from tasks_app.core.clock import database_now
+from tasks_app.core.seen import Glance, glances
 from tasks_app.lifecycle import State
 from tasks_app.maintenance import callbacks, divert, due, reconcile, remote, tallies
 from tasks_app.maintenance.repairs import database_age, repair
@@ -94,14 +95,14 @@ def _time_out(late: QuerySet[Task], kind: str, report: Report, dry_run: bool) ->
     give_up, left = time.monotonic() + _BATCHES_SECONDS, set[UUID]()
     for _ in range(_BATCHES):
         # What could not be ended a moment ago is late still; the others are behind it.
-        found = list(late.exclude(pk__in=left).defer("params", "metadata")[:BATCH])
+        found = glances(late.exclude(pk__in=left)[:BATCH])
         ended = _time_out_together(found, kind, report) if found else set()
         left |= {task.pk for task in found} - ended
         if len(found) < BATCH or time.monotonic() > give_up:
             break
 
 
-def _time_out_together(late: list[Task], kind: str, report: Report) -> set[UUID]:
+def _time_out_together(late: list[Glance], kind: str, report: Report) -> set[UUID]:
     """End tasks in one transaction, or one by one when that fails: a bad one keeps no others."""
     try:
         ended = set(outcomes.timed_out_many(late))
@@ -113,10 +114,10 @@ def _time_out_together(late: list[Task], kind: str, report: Report) -> set[UUID]
     return ended
 
 
-def _time_out_singly(late: list[Task], kind: str, report: Report) -> set[UUID]:
+def _time_out_singly(late: list[Glance], kind: str, report: Report) -> set[UUID]:
     ended = set[UUID]()
 
-    def end(task: Task) -> bool:
+    def end(task: Glance) -> bool:
         moved = outcomes.timed_out(task)
         ended.update([task.pk] if moved else [])
         return moved

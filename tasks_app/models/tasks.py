@@ -1,5 +1,7 @@
 """The task table: the queue itself, and the record of what was asked for and what became of it."""
 
+from datetime import UTC, date
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -216,6 +218,11 @@ class Task(models.Model):
 
     def __str__(self) -> str:
         return str(self.pk)
+
+    @property
+    def counted_on(self) -> date:
+        """The day (UTC) whose count it is part of."""
+        return self.created_at.astimezone(UTC).date()
 
     @property
     def terminal(self) -> bool:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
@@ -67,3 +68,15 @@ def shift(task: Task, column: str, seconds: float) -> None:
     """Move one of a task's times by some seconds."""
     delta = timedelta(seconds=seconds)
     Task.objects.filter(pk=task.pk).update(**{column: F(column) + delta})
+
+
+def waits_for(kind: str) -> bool:
+    """Whether somebody waits for a lock of this kind: as of now, also within a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() "
+            "AND wait_event_type = 'Lock' AND wait_event = %s",
+            [kind],
+        )
+        return cursor.fetchone() is not None

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,8 +16,19 @@ from django.db.models import F, Sum
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from tasks_app.core import cancellation, claim, fairness, moving, outcomes, queries, quotas
+from tasks_app.core import (
+    cancellation,
+    claim,
+    fairness,
+    moving,
+    outcomes,
+    queries,
+    quotas,
+    transitions,
+    withdrawal,
+)
 from tasks_app.core.clock import database_now
+from tasks_app.core.seen import Glance, glances
 from tasks_app.core.transitions import IllegalTransition, move_many
 from tasks_app.gates import control, snapshots
 from tasks_app.gates.connection import client
@@ -35,7 +47,8 @@ from tasks_app.models import (
 )
 from tests.conftest import make_generator, make_user
 from tests.integration.core.test_races import ENDINGS, together
-from tests.integration.helpers import artifacts, claimed, shift, submit, wrong_heads
+from tests.integration.helpers import artifacts, claimed, shift, submit, waits_for, wrong_heads
+from tests.processes import eventually
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("open_slots")]
 
@@ -77,6 +90,12 @@ def running(alice: Any, bob: Any) -> list[Task]:
     return fresh(tasks)
 
 
+def at_a_glance(tasks: Sequence[Task]) -> list[UUID]:
+    """End them as the sweep does, which reads no whole rows."""
+    found = {one.pk: one for one in glances(Task.objects.filter(pk__in=[one.pk for one in tasks]))}
+    return outcomes.timed_out_many([found[task.pk] for task in tasks])
+
+
 def singly(tasks: Sequence[Task]) -> list[UUID]:
     return [task.pk for task in tasks if outcomes.timed_out(task)]
 
@@ -116,7 +135,7 @@ def test_a_batch_leaves_what_single_endings_leave(
     CallbackAddress.objects.create(owner=bob, url=DEFAULT, is_default=True)
     CallbackAddress.objects.create(owner=alice, url=GONE, disabled_at=database_now())
     found = []
-    for end in (singly, outcomes.timed_out_many):
+    for end in (singly, outcomes.timed_out_many, at_a_glance):
         DayUse.objects.all().delete()
         tasks = make(alice, bob)
         versions = [task.version for task in tasks]
@@ -130,13 +149,48 @@ def test_a_batch_leaves_what_single_endings_leave(
         found.append((left, about, numbers, round(overpaid, 6)))
         assert wrong_heads() == []
         Attempt.objects.filter(ended_at__isnull=True).update(ended_at=Now(), outcome="revoked")
-    one, many = found
-    assert one[0] == many[0]
-    assert sorted(map(str, one[1])) == sorted(map(str, many[1]))
+    one, *batches = found
+    for many in batches:
+        assert one[0] == many[0]
+        assert sorted(map(str, one[1])) == sorted(map(str, many[1]))
+        assert one[2] == many[2] == ([2, 1, 0] if make is waiting else [0, 0]), "days given back"
+        assert one[3] == many[3], "as much is given back to the flows"
     assert len(one[1]) == len(one[0])
-    assert one[2] == many[2] == ([2, 1, 0] if make is waiting else [0, 0]), "days are given back"
-    assert one[3] == many[3], "as much is given back to the flows"
     assert (one[3] > 0) is (make is waiting)
+    assert [len(trace[3]) for trace in one[0]] == (
+        [0, 1, 1, 0, 1, 1] if make is waiting else [0, 1, 1]
+    )
+    if make is running:
+        assert [trace[4:6] for trace in one[0]] == [
+            [[(False, True, "")], ["timed_out"]],
+            [[(False, False, "")], ["timed_out"]],
+            [[(False, True, "")], ["timed_out"]],
+        ], "all are told to stop, and the one elsewhere is looked at now"
+
+
+def test_a_glance_is_what_the_row_says(alice: Any, bob: Any) -> None:
+    make_generator(), make_generator(name="other")
+    tasks = waiting(alice, bob)
+    shift(tasks[0], "created_at", -A_DAY.total_seconds() / 2)
+    named = [field.name for field in fields(Glance)]
+    for one in glances(Task.objects.all()):
+        row = Task.objects.get(pk=one.pk)
+        assert {name: getattr(one, name) for name in named} == {
+            name: getattr(row, name) for name in named
+        }
+        assert (one.terminal, one.counted_on) == (False, quotas.day_of(row.created_at))
+
+
+def test_what_batches_change_besides_is_a_column_and_a_plain_value(
+    alice: Any, sleeper: Generator
+) -> None:
+    tasks = fresh([submit(alice), submit(alice)])
+    with pytest.raises(KeyError):
+        move_many(tasks, State.TIMEOUT, EventKind.TIMED_OUT, error_kode="canceled")
+    told: dict[str, Any] = {"error_code": "canceled", "error_detail": "100 % 'gone'", "failures": 2}
+    assert move_many(tasks, State.FAILED, EventKind.CANCELED, **told) == tasks
+    for task in fresh(tasks):
+        assert {name: getattr(task, name) for name in told} == told
 
 
 def test_a_batch_of_one_more_costs_no_statement_more(alice: Any, sleeper: Generator) -> None:
@@ -210,6 +264,60 @@ def test_a_batch_does_not_wait_for_what_somebody_holds(alice: Any, sleeper: Gene
     with held(two):
         assert set(outcomes.timed_out_many([one, two, three])) == {one.pk, three.pk}
     assert outcomes.timed_out_many([two]) == [two.pk]
+
+
+LOCK = 7_070_707
+
+
+def test_what_changes_before_a_batch_holds_it_is_judged_as_it_is_then(
+    alice: Any, sleeper: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement sees the table as of its beginning, and has locked nothing yet."""
+    for _ in range(4):
+        submit(alice)
+    done, again, touched, same = (claimed() for _ in range(4))
+    read = glances(Task.objects.order_by("pk"))
+    paused = f"WHERE (SELECT pg_advisory_xact_lock({LOCK})) IS NOT NULL AND "
+    monkeypatch.setattr(transitions, "_UPDATE", transitions._UPDATE.replace("WHERE ", paused, 1))
+
+    def meanwhile() -> None:
+        outcomes.succeeded(done.attempt, artifacts(done.task.pk))
+        outcomes.interrupted(again.attempt)
+        assert claimed().task.pk == again.task.pk
+        Task.objects.filter(pk=touched.task.pk).update(version=F("version") + 5)
+
+    ended = _paused_while(meanwhile, lambda: outcomes.timed_out_many(read))
+    assert set(ended) == {touched.task.pk, same.task.pk}
+    states = Task.objects.order_by("pk").values_list("state", "attempt_number")
+    assert list(states) == [("success", 1), ("running", 2), ("timeout", 1), ("timeout", 1)]
+    versions = dict(Task.objects.values_list("pk", "version"))
+    assert [one.version for one in read[2:]] == [versions[one.pk] for one in read[2:]]
+    told = Event.objects.filter(kind=EventKind.TIMED_OUT.value).values_list("task_id", flat=True)
+    assert sorted(told) == sorted(ended)
+    assert counts.wrong(quotas.day_of(database_now())) == []
+
+
+def _paused_while(meanwhile: Callable[[], None], action: Callable[[], list[UUID]]) -> list[UUID]:
+    """Do something while an action waits for the lock in the middle of its statement."""
+    found: list[UUID] = []
+
+    def act() -> None:
+        try:
+            found.extend(action())
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=act)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        try:
+            thread.start()
+            eventually(lambda: waits_for("advisory"))
+            meanwhile()
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+            thread.join(30)
+    return found
 
 
 def test_a_batch_is_of_one_state_and_follows_the_table(alice: Any, sleeper: Generator) -> None:
@@ -288,6 +396,36 @@ def test_a_pass_ends_more_than_a_batch_and_a_dry_run_says_so(
     report = Report()
     sweep.time_out_waiting(report, True)
     assert report.counts == {}
+
+
+def test_a_generator_is_withdrawn_in_batches_and_waits_for_what_somebody_holds(
+    alice: Any, bob: Any, sleeper: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(withdrawal, "BATCH", 2)
+    elsewhere = submit(alice, generator=make_generator(name="other").name)
+    tasks = [submit(owner) for owner in (alice, bob, alice)]
+    ended: list[int] = []
+
+    def withdraw() -> None:
+        try:
+            ended.append(withdrawal.withdraw(sleeper, "carol"))
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=withdraw)
+    with held(tasks[0]):
+        thread.start()
+        eventually(lambda: waits_for("transactionid"))
+        assert [task.state for task in fresh(tasks)] == ["pending", "failed", "failed"]
+    thread.join(30)
+    assert ended == [3]
+    assert [task.state for task in fresh([tasks[0], elsewhere])] == ["failed", "pending"]
+    said = {"code": "canceled", "by": "staff", "staff": "carol", "given_back": True}
+    for task in tasks:
+        line = Event.objects.get(task=task, kind=EventKind.CANCELED.value)
+        assert line.data == said | {"reason": "generator withdrawn"}
+    assert counts.wrong(quotas.day_of(database_now())) == []
+    assert wrong_heads() == []
 
 
 # --- beside anybody else ---------------------------------------------------------------------
