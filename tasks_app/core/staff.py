@@ -4,6 +4,7 @@ They take the same ways as everybody else (compare-and-set, never a state writte
 repeating one, or racing with a worker, does no harm. The history says who did it.
 """
 
+import logging
 from typing import Final
 from uuid import UUID
 
@@ -17,6 +18,8 @@ from tasks_app.core.transitions import record
 from tasks_app.gates import slots
 from tasks_app.lifecycle import ErrorCode, EventKind, State
 from tasks_app.models import Attempt, Task
+
+logger = logging.getLogger(__name__)
 
 _TRIES: Final = 10
 
@@ -95,6 +98,14 @@ def _task(task_id: UUID) -> Task | None:
 
 
 def _note(task: Task, action: str, by: str, **more: str) -> None:
+    """Append to the history of an ended task, unless the archive has taken it meanwhile.
+
+    The row is held: the archive passes it by, or is waited for. Otherwise one of both would fail.
+    """
     data = {"action": action, "by": "staff", "staff": by, **more}
     with transaction.atomic():
-        record(task, EventKind.STAFF_ACTION, task.attempt_number, data)
+        held = Task.objects.select_for_update(no_key=True).filter(pk=task.pk)
+        if list(held.values_list("pk")):
+            record(task, EventKind.STAFF_ACTION, task.attempt_number, data)
+            return
+    logger.warning("task %s is archived: %s by %s", task.pk, action, by)

@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 from io import StringIO
+from threading import Thread
 from typing import Any
 from uuid import UUID
 
@@ -16,10 +17,21 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.test import Client
 
-from tasks_app.core import access, archived, cancellation, listing, outcomes, queries, results
+from tasks_app.core import (
+    access,
+    archived,
+    cancellation,
+    listing,
+    outcomes,
+    queries,
+    results,
+    staff,
+)
+from tasks_app.core.claim import holder_of
 from tasks_app.core.errors import Gone, NotFound
 from tasks_app.core.listing import Filter
 from tasks_app.core.observation import states, totals
+from tasks_app.gates import slots
 from tasks_app.gates.connection import client as redis
 from tasks_app.lifecycle import ErrorCode, EventKind, State
 from tasks_app.maintenance import archive
@@ -35,7 +47,8 @@ from tasks_app.models import (
     Task,
     Webhook,
 )
-from tests.integration.helpers import artifacts, claimed, submit
+from tests.integration.helpers import artifacts, claimed, submit, waits_for
+from tests.processes import eventually
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("open_slots")]
 
@@ -241,10 +254,76 @@ def test_a_line_written_since_the_batch_was_picked_goes_along(
     assert [event.kind for event in archived.events(task.pk)][-1] == "staff_action"
 
 
+def executing(user: Any) -> Attempt:
+    """An execution whose task ended long ago, and which nobody has seen stop."""
+    task = submit(user)
+    attempt = claimed().attempt
+    cancellation.cancel(task.pk, user.pk)
+    aged(task, 31)
+    return Attempt.objects.select_related("task").get(pk=attempt.pk)
+
+
+def long_silent(attempt: Attempt) -> Attempt:
+    """The same while nobody has told it to stop."""
+    Attempt.objects.filter(pk=attempt.pk).update(revoked_at=None)
+    return Attempt.objects.select_related("task").get(pk=attempt.pk)
+
+
+@pytest.mark.parametrize("end", [outcomes.stopped, outcomes.lost])
+def test_the_line_of_a_sweep_that_has_not_committed_keeps_its_task(
+    alice: Any, sleeper: Generator, end: Any
+) -> None:
+    """It writes about ended tasks only with the end of an execution, which the archive awaits."""
+    attempt = long_silent(executing(alice))
+    with transaction.atomic():
+        end(attempt)
+        assert attempt.task.events.filter(kind="attempt_ended").exists()
+        assert _elsewhere(move) == 0
+    assert move() == 1
+    assert [event.kind for event in archived.events(attempt.task_id)][-1] == "attempt_ended"
+
+
+@pytest.mark.parametrize("end", [outcomes.stopped, outcomes.lost])
+def test_a_sweep_that_comes_after_the_archive_writes_nothing(
+    alice: Any, sleeper: Generator, end: Any
+) -> None:
+    """It read the attempt before another sweep ended it and the archive took it away."""
+    attempt = long_silent(executing(alice))
+    outcomes.stopped(attempt)
+    assert move() == 1
+    end(attempt)
+    assert not Event.objects.exists()
+    assert [event.kind for event in archived.events(attempt.task_id)].count("attempt_ended") == 1
+
+
+def test_a_word_of_staff_about_a_task_that_is_just_being_archived_breaks_nothing(
+    alice: Any, sleeper: Generator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its slots were free already, and the archive was first."""
+    task = failed(alice)
+    slots.extend(holder_of(Attempt.objects.select_related("task").get(task=task)))
+    freed: list[bool] = []
+
+    def release() -> None:
+        try:
+            freed.append(staff.release_slots(task.pk, "root"))
+        finally:
+            connections.close_all()
+
+    releasing = Thread(target=release)
+    with transaction.atomic():
+        found = archive._pick(archive.cutoff(), None, 1)
+        archive._move([pk for _, pk in found])
+        releasing.start()
+        eventually(lambda: waits_for("transactionid"))
+    releasing.join(20)
+    assert freed == [True]
+    assert not Event.objects.exists()
+    assert f"task {task.pk} is archived: release_slots by root" in caplog.text
+
+
 def _elsewhere(action: Any) -> Any:
     """Do it on another connection, and wait for it."""
-    from threading import Thread
-
     found: list[Any] = []
 
     def run() -> None:
