@@ -8,6 +8,10 @@ that times as many out, archiving against one statement that moves as many, and 
 process that archives 10 000 and 100 000.
 
     python -m bench.scale [--tasks 1000000] [--pending 100000] [--due 10000] [--rounds 30]
+    python -m bench.scale --only sweep --tasks 50000
+
+Against plain SQL is measured in turn, with both the time that passed and, as other load on the
+machine adds to it, the CPU time of this process, its database session and Redis.
 """
 
 import argparse
@@ -18,8 +22,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from bench import pages
 
@@ -117,7 +124,11 @@ def main() -> None:
     parser.add_argument("--due", type=int, default=10_000)
     parser.add_argument("--moved", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--turns", type=int, default=3, help="of each against plain SQL")
+    parser.add_argument("--only", choices=("reads", "sweep", "archive"), help="one part")
     options = parser.parse_args()
+    if 2 * options.turns * options.due > options.pending * 9 // 10:
+        parser.error("too few pending tasks for so many turns of the sweep")
     os.environ["DARKROOM_ARCHIVE_DAYS"] = "1"
     os.environ["DARKROOM_DB_CONN_MAX_AGE"] = "86400"  # two connections are swapped: none ends
     with tempfile.TemporaryDirectory(prefix="darkroom-bench-") as folder:
@@ -141,6 +152,14 @@ def _compare(options: argparse.Namespace) -> None:
         f"filled {options.tasks:,} finished and {options.pending:,} pending tasks "
         f"in {time.perf_counter() - begun:.0f} s"
     )
+    parts = {"reads": _reads, "sweep": _sweeps, "archive": _archives}
+    for name, part in parts.items():
+        if options.only in (None, name):
+            part(scene, few, options)
+    few.close()
+
+
+def _reads(scene: "_Scale", few: "_Databases", options: argparse.Namespace) -> None:
     print(
         f"{'':28}{'few: best, median':>24}{'many: best, median':>24}{'ratio':>8}{'of medians':>12}"
     )
@@ -149,9 +168,16 @@ def _compare(options: argparse.Namespace) -> None:
         columns = "".join(f"{best:11.2f} {median:9.2f} ms" for best, median in found)
         ratios = found[1][0] / found[0][0], found[1][1] / found[0][1]
         print(f"{name:28}{columns}{ratios[0]:8.2f}{ratios[1]:12.2f}", flush=True)
-    few.close()
-    _against_sql("sweep of what is due", scene.sweep_due, scene.plain_sweep, options.due)
-    _against_sql("archive, a batch of 500 each", scene.archive, scene.plain_move, options.moved)
+
+
+def _sweeps(scene: "_Scale", _: "_Databases", options: argparse.Namespace) -> None:
+    sides = (scene.sweep_due, scene.plain_sweep)
+    _against_sql("sweep of what is due", *sides, options.due, options.turns)
+
+
+def _archives(scene: "_Scale", _: "_Databases", options: argparse.Namespace) -> None:
+    sides = (scene.archive, scene.plain_move)
+    _against_sql("archive, a batch of 500 each", *sides, options.moved, options.turns)
     for number in (options.moved, 10 * options.moved):
         print(f"archive of {number:,}: {_memory_of_archiving(number):.1f} MB at most", flush=True)
 
@@ -218,19 +244,60 @@ def _timed(action: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
+@dataclass(frozen=True, slots=True)
+class _Took:
+    """Seconds that passed, and seconds of CPU that the three processes took."""
+
+    passed: float
+    worked: float
+
+    def __truediv__(self, other: "_Took") -> tuple[float, float]:
+        return self.passed / other.passed, self.worked / other.worked
+
+
+class _Watch:
+    """Measures from its making on."""
+
+    def __init__(self) -> None:
+        from django.db import connection
+
+        from tasks_app.gates.connection import client
+
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            (session,) = cursor.fetchone()
+        redis = client().info("server")["process_id"]
+        self._processes = [psutil.Process(), psutil.Process(session), psutil.Process(redis)]
+        self._worked, self._begun = self._work(), time.perf_counter()
+
+    def _work(self) -> float:
+        return sum(sum(one.cpu_times()[:2]) for one in self._processes)
+
+    def took(self) -> _Took:
+        """Return what has been taken so far."""
+        return _Took(time.perf_counter() - self._begun, self._work() - self._worked)
+
+
 def _against_sql(
-    name: str, ours: Callable[[int], float], plain: Callable[[int], float], number: int
+    name: str,
+    ours: Callable[[int], _Took],
+    plain: Callable[[int], _Took],
+    number: int,
+    turns: int,
 ) -> None:
-    """Two rounds of each, one after the other; the best counts."""
-    own, other = [], []
-    for _ in range(2):
-        own.append(ours(number))
-        other.append(plain(number))
-    print(
-        f"{name:28}{min(own):11.2f} s for {number:,}, plain SQL {min(other):.2f} s, "
-        f"ratio {min(own) / min(other):.2f}",
-        flush=True,
-    )
+    """One after the other, so many times; the median of the ratios of neighbours counts."""
+    ratios = []
+    for turn in range(1, turns + 1):
+        own, other = ours(number), plain(number)
+        ratios.append(own / other)
+        print(
+            f"{name:28}{turn:3}: {own.passed:.2f} s for {number:,}, CPU {own.worked:.2f} s; "
+            f"plain SQL {other.passed:.2f} s, CPU {other.worked:.2f} s; "
+            f"ratios {ratios[-1][0]:.2f}, CPU {ratios[-1][1]:.2f}",
+            flush=True,
+        )
+    passed, worked = (statistics.median(column) for column in zip(*ratios, strict=True))
+    print(f"{name:28}medians of the ratios {passed:.2f}, CPU {worked:.2f}", flush=True)
 
 
 def _memory_of_archiving(number: int) -> float:
@@ -321,55 +388,60 @@ class _Scale(pages.Scene):
     # --- the sweep -----------------------------------------------------------------------
 
     def _make_late(self, number: int) -> None:
+        """Prepare; the totals of what was before are not this measure's."""
+        from tasks_app.maintenance import tallies
+        from tasks_app.maintenance.report import Report
+
+        tallies.fold(Report(), False)
         self._execute(LATE, {"owner": self.others.pk, "number": number})
         self._execute("ANALYZE tasks_app_task")
 
-    def sweep_due(self, number: int) -> float:
-        """Return the seconds in which sweeps have timed all of these out."""
+    def sweep_due(self, number: int) -> _Took:
+        """Return what sweeps took to time all of these out; they fold the totals as well."""
         from tasks_app.maintenance.sweep import sweep
 
         self._make_late(number)
-        done, begun = 0, time.perf_counter()
+        done, watch = 0, _Watch()
         for _ in range(number):
             report = sweep()
             done += report.counts["waited too long"]
             if done >= number:
-                return time.perf_counter() - begun
+                return watch.took()
             if not report.counts["waited too long"]:
                 break
         raise RuntimeError(f"the sweep does not get on: {done} of {number}, {report.troubles}")
 
-    def plain_sweep(self, number: int) -> float:
-        """Return the seconds of the transaction of two statements that does the same."""
+    def plain_sweep(self, number: int) -> _Took:
+        """Return what is taken by the transaction of two statements that does the same."""
         from django.db import transaction
 
         self._make_late(number)
-        begun = time.perf_counter()
+        watch = _Watch()
         with transaction.atomic():
             if self._execute(PLAIN_SWEEP) != number:
                 raise RuntimeError("not as many were late")
             self._execute(HEADS)
-        return time.perf_counter() - begun
+        return watch.took()
 
     # --- the archive ---------------------------------------------------------------------
 
-    def archive(self, number: int) -> float:
-        """Return the seconds of archiving so many."""
+    def archive(self, number: int) -> _Took:
+        """Return what archiving so many took."""
         from tasks_app.maintenance import archive
 
         self._purged()
-        begun = time.perf_counter()
+        watch = _Watch()
         if sum(moved.tasks for moved in archive.archive(limit=number)) != number:
             raise RuntimeError("not as many could be archived")
-        return time.perf_counter() - begun
+        return watch.took()
 
-    def plain_move(self, number: int) -> float:
-        """Return the seconds of the one statement that moves so many."""
+    def plain_move(self, number: int) -> _Took:
+        """Return what the one statement that moves so many took."""
         from tasks_app.maintenance import archive
 
-        begun = time.perf_counter()
+        watch = _Watch()
         self._execute(PLAIN_MOVE, {"before": archive.cutoff(), "number": number})
-        return time.perf_counter() - begun
+        return watch.took()
 
     _ready = False
 
