@@ -58,7 +58,7 @@ def read(adapter: RemoteAdapter, body: bytes) -> UpstreamAnswer:
         return UpstreamAnswer(
             True,
             outputs=tuple(_outputs(told["outputs"], rest)),
-            links=tuple(Link(str(url), bool(own)) for url, own in told["links"]),
+            links=tuple(Link(str(url), bool(own), seed) for url, own, seed in told["links"]),
         )
     except (ValueError, KeyError, TypeError) as error:
         detail = "The answer that was kept cannot be read."
@@ -68,7 +68,7 @@ def read(adapter: RemoteAdapter, body: bytes) -> UpstreamAnswer:
 def _written(answer: UpstreamAnswer) -> bytes:
     told = {
         "outputs": [[one.media_type, one.seed, len(one.content)] for one in answer.outputs],
-        "links": [[link.url, link.own] for link in answer.links],
+        "links": [[link.url, link.own, link.seed] for link in answer.links],
     }
     contents = [output.content for output in answer.outputs]
     return b"".join([_MARK, json.dumps(told).encode(), b"\n", *contents])

@@ -277,7 +277,7 @@ def test_answers_are_kept_as_they_are(hand: Hand, openai: OpenAI) -> None:
     answer = UpstreamAnswer(
         True,
         outputs=(Output(b"a\nb\0", "image/png", 2**62), Output(PICTURE, "image/webp")),
-        links=(Link("https://example.com/ü?a=1"), Link("files/1", own=True)),
+        links=(Link("https://example.com/ü?a=1"), Link("files/1", own=True, seed=7)),
     )
     assert keeping.keep(attempt, answer, 5.0)
     assert keeping.keep(attempt, answer, 5.0), "it may be repeated"
