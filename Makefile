@@ -1,7 +1,7 @@
 # make run    the whole service on http://127.0.0.1:8000, databases included
 #             (PORT=8000 DATA=var HOST=127.0.0.1 WORKERS=2; DATABASE_URL, REDIS_URL: your servers)
 # make test   everything that must pass (PYTEST_ARGS=... for pytest alone)
-# make faults the fault suite ten times in a row, in its long form (FAULTS_ROUNDS=10 FAULTS_ARGS=...)
+# make faults the fault suite ten times in a row, in its long form (FAULTS_ROUNDS=10 FAULTS_ARGS='-n 2')
 # make lint   the part of it that runs nothing
 # make words  bring the catalogues of sentences up to date (translating them is for a human)
 # make lock   write requirements/*.txt anew from pyproject.toml (LOCK_ARGS=--upgrade)

@@ -1,5 +1,6 @@
 """Servers and whole services that a test may break, beside those of the run."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -17,7 +18,9 @@ from tests.faults.witness import Plant, plant_in
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note how a test ended, for `make faults`."""
+    """Note how a test ended, for `make faults`; of two processes their controller hears it, too."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
     if report.when == "call" or report.outcome != "passed":
         results.add({"test": report.nodeid.partition("::")[2], "outcome": report.outcome})
 
