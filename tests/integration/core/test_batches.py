@@ -234,14 +234,15 @@ def test_what_has_moved_to_another_flow_is_not_as_it_was_read(
 
 
 @contextmanager
-def held(task: Task) -> Iterator[None]:
-    """Let somebody else hold a task's row."""
+def held(*tasks: Task) -> Iterator[None]:
+    """Let somebody else hold rows of tasks."""
     taken, over = threading.Event(), threading.Event()
 
     def hold() -> None:
         try:
             with transaction.atomic():
-                list(Task.objects.filter(pk=task.pk).select_for_update(no_key=True))
+                rows = Task.objects.filter(pk__in=[task.pk for task in tasks])
+                list(rows.select_for_update(no_key=True))
                 taken.set()
                 over.wait(30)
         finally:
@@ -403,7 +404,7 @@ def test_a_generator_is_withdrawn_in_batches_and_waits_for_what_somebody_holds(
 ) -> None:
     monkeypatch.setattr(withdrawal, "BATCH", 2)
     elsewhere = submit(alice, generator=make_generator(name="other").name)
-    tasks = [submit(owner) for owner in (alice, bob, alice)]
+    tasks = [submit(owner) for owner in (alice, bob, alice, bob, alice)]
     ended: list[int] = []
 
     def withdraw() -> None:
@@ -413,13 +414,14 @@ def test_a_generator_is_withdrawn_in_batches_and_waits_for_what_somebody_holds(
             connection.close()
 
     thread = threading.Thread(target=withdraw)
-    with held(tasks[0]):
+    with held(tasks[0], tasks[2]):
         thread.start()
         eventually(lambda: waits_for("transactionid"))
-        assert [task.state for task in fresh(tasks)] == ["pending", "failed", "failed"]
+        states = [task.state for task in fresh(tasks)]
+        assert states == ["pending", "failed", "pending", "pending", "pending"]
     thread.join(30)
-    assert ended == [3]
-    assert [task.state for task in fresh([tasks[0], elsewhere])] == ["failed", "pending"]
+    assert ended == [5]
+    assert [task.state for task in fresh([*tasks, elsewhere])] == ["failed"] * 5 + ["pending"]
     said = {"code": "canceled", "by": "staff", "staff": "carol", "given_back": True}
     for task in tasks:
         line = Event.objects.get(task=task, kind=EventKind.CANCELED.value)
