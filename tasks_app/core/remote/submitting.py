@@ -29,7 +29,7 @@ from tasks_app.core.remote.engine import Engine, Flight, Kind
 from tasks_app.core.remote.lines import SUBMIT_SECONDS, Line
 from tasks_app.gates import slots
 from tasks_app.generators.base import GenerationRequest
-from tasks_app.generators.errors import Busy, GeneratorError, NoAnswer
+from tasks_app.generators.errors import Busy, GeneratorError, NoAnswer, Unsent
 from tasks_app.generators.remote import (
     Job,
     RemoteAdapter,
@@ -44,6 +44,8 @@ logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 2.0
 _MOST_ID: Final = 255
+_RESTART_SECONDS: Final = 60.0
+"""What a restart of an upstream may take, as long as failing questions must go on for."""
 _SHUT_SECONDS: Final = 5.0
 """For who was claimed in the moment in which the circuit opened; the next claim sees that."""
 
@@ -244,10 +246,16 @@ async def _unknown(engine: Engine, submission: _Submission, error: NoAnswer) -> 
 
 
 def _fail(submission: _Submission, error: GeneratorError) -> None:
-    """Write a failure; what may be tried again costs one of the generator's retries."""
-    at_least = 0.0
-    if error.retryable and not pressure.take_retry(submission.claim.generator):
+    """Write a failure; what may be tried again costs one of the generator's retries.
+
+    Nobody listens while an upstream is started anew, so the last try then comes after that.
+    """
+    generator, at_least = submission.claim.generator, 0.0
+    if error.retryable and not pressure.take_retry(generator):
         at_least = pressure.RETRY_SECONDS
+    left = generator.failure_budget - submission.claim.task.failures - 1
+    if isinstance(error, Unsent) and left == 1:
+        at_least = max(at_least, _RESTART_SECONDS)
     outcomes.failed(
         submission.attempt,
         error.code,

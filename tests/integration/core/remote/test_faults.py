@@ -75,6 +75,22 @@ def test_nobody_listens(hand: Hand, upstream: Replicate) -> None:
     assert attempt.task.failures == 1
 
 
+def test_a_restart_is_waited_for_before_the_last_try(hand: Hand, upstream: Replicate) -> None:
+    make_remote(upstream, settings={"base_url": f"http://127.0.0.1:{free_port()}"})
+    attempt = hand.send()
+    waits = []
+    for _ in range(2):
+        again, ended = Task.objects.get().not_before, Attempt.objects.latest("number").ended_at
+        assert again is not None and ended is not None
+        waits.append((again - ended).total_seconds())
+        Task.objects.update(not_before=Now() - timedelta(seconds=1))
+        due.release_due(Report(), False)
+        submitting.begin(hand.claim(), hand.engine)
+        hand.land()
+    assert state(attempt) == ("failed", "upstream_unreachable")
+    assert waits[0] < 5 < 59 < waits[1]
+
+
 def test_a_name_that_leads_nowhere(hand: Hand, upstream: Replicate) -> None:
     make_remote(upstream, settings={"base_url": "http://nowhere.invalid"}, failure_budget=1)
     assert state(hand.send()) == ("failed", "upstream_unreachable")
