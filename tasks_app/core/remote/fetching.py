@@ -144,12 +144,12 @@ def origin_of(link: str) -> Origin | None:
     return parts.scheme, parts.hostname, port
 
 
-def output_of(content: bytes) -> Output:
+def output_of(content: bytes, seed: int | None = None) -> Output:
     """Return a fetched file as an output: its type is what its first bytes say."""
     found = media_type_of(content)
     if found is None:
         raise _unusable("The file of the result is no PNG, JPEG, WebP or MP4 file.")
-    return Output(content, found)
+    return Output(content, found, seed)
 
 
 def _judge(status: int, encoding: bytes) -> None:

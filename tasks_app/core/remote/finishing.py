@@ -175,7 +175,7 @@ async def _store(
     for output in answer.outputs:
         stored.append(await engine.in_files(_saved, *where, len(stored), output))
     for link in answer.links:
-        output = fetching.output_of(await _fetched(engine, line, link))
+        output = fetching.output_of(await _fetched(engine, line, link), link.seed)
         stored.append(await engine.in_files(_saved, *where, len(stored), output))
     if not stored:
         raise GeneratorError(ErrorCode.RESULT_UNUSABLE, "The model service returned nothing.")

@@ -3,6 +3,7 @@
 Its quirks, and what its answers mean here, are in the README beside this file.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 from urllib.parse import quote, urlencode
@@ -11,6 +12,7 @@ from tasks_app.generators import schemas
 from tasks_app.generators.base import GenerationRequest, Schema
 from tasks_app.generators.comfyui import workflow
 from tasks_app.generators.errors import GeneratorError, InvalidSettings, NoAnswer
+from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.remote import (
     RUNNING,
     Job,
@@ -34,6 +36,10 @@ from tasks_app.lifecycle import ErrorCode
 _LIMIT: Final = 16 * MAX_ANSWER
 """Histories and queues repeat whole workflows."""
 _LATEST: Final = "200"
+_PATH: Final = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:[/\\]|[/\\])[^\s'\",;]+")
+"""Where files lie on the server, which is nobody else's business."""
+_INTERRUPTS_BY_NAME: Final = (0, 3, 57)
+"""The first version that looks whom an interrupt names: before it, whatever ran was stopped."""
 
 
 class ComfyUIAdapter(RemoteAdapter):
@@ -44,9 +50,9 @@ class ComfyUIAdapter(RemoteAdapter):
     finds: ClassVar[bool] = True
     own_settings: ClassVar[frozenset[str]] = frozenset({"workflow", "inputs", "parameters", "kind"})
     settings_help: ClassVar[str] = (
-        '"base_url", where the server is; "workflow", as ComfyUI exports it for its API; "inputs", '
-        'where parameters go, such as {"prompt": "6.text", "seed": "3.seed"}. Optional: '
-        '"parameters", a JSON Schema of the form; "kind", image or video.'
+        '"base_url", where the server is; "workflow", as ComfyUI exports it for its API, or its '
+        'text; "inputs", where parameters go, such as {"prompt": "6.text", "seed": "3.seed"}. '
+        'Optional: "parameters", a JSON Schema of the form; "kind", image or video.'
     )
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:
@@ -71,15 +77,32 @@ class ComfyUIAdapter(RemoteAdapter):
         body = {"prompt": made, "client_id": request.key, "prompt_id": request.key}
         reply = await upstream.call("POST", "/prompt", json=body)
         if reply.status == 400:
-            raise GeneratorError(ErrorCode.INVALID_PARAMS, _complaint(reply))
+            raise _complaint(_said(reply), request.settings)
         judge(reply)
-        upstream_id = text_of(reply.json().get("prompt_id"))
+        said = reply.json()
+        upstream_id = text_of(said.get("prompt_id"))
         if not upstream_id:
             raise NoAnswer("The server took the workflow and did not name it.")
+        if object_of(said.get("node_errors")):
+            await self._take_back(upstream, request, upstream_id)
+            raise _complaint(said, request.settings)
         return Submitted(upstream_id)
 
+    async def _take_back(
+        self, upstream: Upstream, request: GenerationRequest, upstream_id: str
+    ) -> None:
+        """Cancel what runs without the outputs that did not fit: it would be a part of the result.
+
+        Raises ``NoAnswer`` when that does not work: the job is there, and will be found.
+        """
+        job = Job(upstream_id, request.key, request.params, request.settings)
+        try:
+            await self.cancel(upstream, job)
+        except GeneratorError as error:
+            raise NoAnswer("The server took a part of the workflow.") from error
+
     async def find(self, upstream: Upstream, job: Job) -> Submitted | None:
-        """Look for the attempt's key in the queue, then in the history, then in the queue again.
+        """Look for the attempt's key in the queue, then in the history, then in both again.
 
         Older versions name the job themselves; the client's id is the key in any case.
         """
@@ -104,35 +127,60 @@ class ComfyUIAdapter(RemoteAdapter):
             judge(reply)
             entry = object_of(reply.json().get(job.upstream_id))
             if entry:
-                return _answer(entry)
+                return _answer(entry, workflow.seed(job.settings, job.params, job.key))
             if not last and any(
                 upstream_id == job.upstream_id
                 for _, upstream_id, _ in _queued(await self._queue(upstream))
             ):
                 return RUNNING
-        detail = "The server does not know the workflow any more: it was started anew."
+        detail = "The server does not know the workflow any more: started anew, or emptied."
         raise GeneratorError(ErrorCode.UPSTREAM_ERROR, detail)
 
     async def cancel(self, upstream: Upstream, job: Job) -> None:
-        """Take it out of the queue, or interrupt it if it is what runs: never anybody else's."""
+        """Take it out of the queue, or interrupt it if it is what runs: never anybody else's.
+
+        Servers that do not look whom an interrupt names go on with it to its end.
+        """
         reply = await upstream.call("POST", "/queue", json={"delete": [job.upstream_id]})
         judge(reply)
         running = list_of((await self._queue(upstream)).get("queue_running"))
-        if any(_entry(list_of(one))[1] == job.upstream_id for one in running):
+        if not any(_entry(list_of(one))[1] == job.upstream_id for one in running):
+            return
+        if _version(await self._system(upstream)) >= _INTERRUPTS_BY_NAME:
             reply = await upstream.call("POST", "/interrupt", json={"prompt_id": job.upstream_id})
             judge(reply)
 
     async def check(self, upstream: Upstream, settings: Mapping[str, Any]) -> str:
         """Ask what the server is."""
+        system = await self._system(upstream)
+        version = clipped(system.get("comfyui_version"))
+        seen = [Phrase("ComfyUI %(version)s answers.", version=version or "?")]
+        if _version(system) < _INTERRUPTS_BY_NAME:
+            seen.append(Phrase("What runs is never stopped: that needs version 0.3.57."))
+        if "--disable-metadata" not in list_of(system.get("argv")):
+            seen.append(
+                Phrase(
+                    "Its files tell callers the whole workflow unless it is started with "
+                    "--disable-metadata."
+                )
+            )
+        return Phrase.of(*seen)
+
+    async def _system(self, upstream: Upstream) -> Mapping[str, Any]:
         reply = await upstream.call("GET", "/system_stats")
         judge(reply)
-        version = clipped(object_of(reply.json().get("system")).get("comfyui_version"))
-        return f"ComfyUI {version or 'of an unknown version'} answers."
+        return object_of(reply.json().get("system"))
 
     async def _queue(self, upstream: Upstream) -> Mapping[str, Any]:
         reply = await upstream.call("GET", "/queue", limit=_LIMIT)
         judge(reply)
         return reply.json()
+
+
+def _version(system: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the version as numbers; () where it is not told."""
+    found = re.match(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})", text_of(system.get("comfyui_version")))
+    return tuple(int(one) for one in found.groups()) if found else ()
 
 
 def _quoted(job: Job) -> str:
@@ -153,17 +201,17 @@ def _entry(entry: list[Any]) -> tuple[float, str, str]:
     return float(number), upstream_id, text_of(extra.get("client_id"))
 
 
-def _answer(entry: Mapping[str, Any]) -> UpstreamAnswer:
+def _answer(entry: Mapping[str, Any], seed: int | None) -> UpstreamAnswer:
     status = object_of(entry.get("status"))
     word = text_of(status.get("status_str"))
     if word == "error":
         return UpstreamAnswer(True, error=_failure(status), status=word)
-    links = tuple(_links(object_of(entry.get("outputs"))))
+    links = tuple(_links(object_of(entry.get("outputs")), seed))
     nothing = GeneratorError(ErrorCode.RESULT_UNUSABLE, "The workflow saved no file.")
     return UpstreamAnswer(True, links=links, error=None if links else nothing, status=word)
 
 
-def _links(outputs: Mapping[str, Any]) -> Iterator[Link]:
+def _links(outputs: Mapping[str, Any], seed: int | None) -> Iterator[Link]:
     """Yield what nodes saved; previews (type temp) are no results."""
     for saved in outputs.values():
         for files in object_of(saved).values():
@@ -172,7 +220,7 @@ def _links(outputs: Mapping[str, Any]) -> Iterator[Link]:
                 if name and file.get("type", "output") == "output":
                     where = text_of(file.get("subfolder"))
                     query = {"filename": name, "subfolder": where, "type": "output"}
-                    yield Link(f"/view?{urlencode(query)}", own=True)
+                    yield Link(f"/view?{urlencode(query)}", own=True, seed=seed)
 
 
 def _failure(status: Mapping[str, Any]) -> GeneratorError:
@@ -183,20 +231,43 @@ def _failure(status: Mapping[str, Any]) -> GeneratorError:
             detail = "The workflow was interrupted at the server."
             return GeneratorError(ErrorCode.UPSTREAM_ERROR, detail)
         if word == "execution_error":
-            said = clipped(object_of(about).get("exception_message"))
+            said = _shown(object_of(about).get("exception_message"))
             return GeneratorError(ErrorCode.UPSTREAM_ERROR, said or "A node of it failed.")
     return GeneratorError(ErrorCode.UPSTREAM_ERROR, "The workflow failed.")
 
 
-def _complaint(reply: Reply) -> str:
-    """Return what the server has against the workflow, of a node if it names one."""
+def _said(reply: Reply) -> Mapping[str, Any]:
     try:
-        body = reply.json()
+        return reply.json()
     except NoAnswer:
-        return "The server refused the workflow."
-    for node in object_of(body.get("node_errors")).values():
-        for error in map(object_of, list_of(object_of(node).get("errors"))):
-            text = f"{clipped(error.get('message'))}: {clipped(error.get('details'))}"
-            return clipped(text)
-    said = clipped(object_of(body.get("error")).get("message"))
-    return said or "The server refused the workflow."
+        return {}
+
+
+def _complaint(said: Mapping[str, Any], settings: Mapping[str, Any]) -> GeneratorError:
+    """Return what the server has against the workflow.
+
+    What parameters set is the caller's to put right; anything else, such as a model that is not
+    there, is the operator's, who is told the place but not what the server has instead.
+    """
+    place = ""
+    for node, name, error in _errors(object_of(said.get("node_errors"))):
+        message = clipped(error.get("message"))
+        if workflow.is_callers(settings, node, name):
+            detail = _shown(f"{message}: {clipped(error.get('details'))}")
+            return GeneratorError(ErrorCode.INVALID_PARAMS, detail)
+        place = place or f"node {node}{name and ', '}{name}: {message}"
+    about = place or _shown(object_of(said.get("error")).get("message"))
+    refused = "The server does not take the workflow"
+    return GeneratorError(ErrorCode.UPSTREAM_REJECTED, f"{refused}: {about}" if about else refused)
+
+
+def _errors(nodes: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield node, input and error of everything that the server has against nodes."""
+    for node, about in nodes.items():
+        for error in map(object_of, list_of(object_of(about).get("errors"))):
+            yield node, text_of(object_of(error.get("extra_info")).get("input_name")), error
+
+
+def _shown(text: object) -> str:
+    """Return what the server said as one short line, without the places of its files."""
+    return _PATH.sub("…", clipped(text))

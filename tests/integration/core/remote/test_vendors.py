@@ -1,5 +1,6 @@
 """OpenAI's videos, DashScope and ComfyUI: what is particular about each."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from tasks_app.core import cancellation
 from tasks_app.core.remote import polling
 from tasks_app.generators import registry
 from tasks_app.generators.errors import InvalidSettings
-from tasks_app.models import Artifact, Attempt, Generator, Task
+from tasks_app.models import Artifact, Attempt, Generator
 from tests import scenes
 from tests.integration.core.remote.conftest import Hand, state
 from tests.integration.core.remote.test_way import silence
@@ -202,20 +203,78 @@ def test_a_workflow(hand: Hand, comfy: ComfyUI, own_names: bool) -> None:
     comfy.finish()
     assert state(hand.ask(first)) == ("success", "")
     assert state(hand.ask(second)) == ("running", "")
-    assert Artifact.objects.count() == 1, "a preview is no result"
+    found = Artifact.objects.filter(task_id=first.task_id)
+    assert len(found) == 2, "a preview is no result"
+    assert {one.seed for one in found} == {first.pk.int % 2**31}, "the one that was chosen"
+    comfy.finish()
+    assert state(hand.ask(second)) == ("success", "")
+    assert {one.seed for one in Artifact.objects.filter(task_id=second.task_id)} == {7}
+
+
+def test_files_are_an_attempts_own(hand: Hand, comfy: ComfyUI) -> None:
+    """The folder of results is cleared, and what was asked for before is asked for again."""
+    make_comfy(comfy)
+    paths = []
+    for _ in range(2):
+        attempt = hand.send("a boat", seed=7)
+        comfy.finish()
+        comfy.saved.clear()
+        assert state(hand.ask(attempt)) == ("success", "")
+        (saved,) = (
+            one["images"]
+            for one in comfy.history[str(attempt.pk)]["outputs"].values()
+            if one["images"][0]["type"] == "output"
+        )
+        assert all(str(attempt.pk) in one["filename"] for one in saved)
+        paths.append({one["filename"] for one in saved})
+    assert not paths[0] & paths[1]
+    assert {one["subfolder"] for one in saved} == {"a b"}
 
 
 def test_ends_of_workflows(hand: Hand, comfy: ComfyUI) -> None:
     make_comfy(comfy)
-    odd = hand.send("odd")
-    assert state(odd) == ("failed", "invalid_params")
-    assert Task.objects.get().error_detail == "Value not in list: ckpt_name: 'x'"
     broken = hand.send("broken")
-    comfy.finish("error", [["execution_error", {"exception_message": "CUDA out of memory"}]])
-    assert state(hand.ask(broken)) == ("failed", "upstream_error")
+    said = "Saving outside is not allowed.\n output_dir: /srv/comfy/output\n"
+    comfy.finish("error", [["execution_error", {"exception_message": said}]])
+    broken = hand.ask(broken)
+    assert state(broken) == ("failed", "upstream_error")
+    assert broken.error_detail == "Saving outside is not allowed. output_dir: …"
     lost = hand.send("lost")
     comfy.queue.clear()
     assert hand.ask(lost).poll_failures == 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "code", "detail"),
+    [
+        ("bad seed", "invalid_params", "Value -1 smaller than min of 0: seed"),
+        ("no model", "upstream_rejected", "node 4, ckpt_name: Value not in list"),
+        ("no node", "upstream_rejected", "Cannot execute because node KSampler does not exist."),
+    ],
+)
+def test_who_is_to_blame_for_a_refusal(
+    hand: Hand, comfy: ComfyUI, prompt: str, code: str, detail: str
+) -> None:
+    make_comfy(comfy)
+    attempt = hand.send(prompt)
+    assert state(attempt) == ("failed", code)
+    assert attempt.error_detail.removeprefix("The server does not take the workflow: ") == detail
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_a_part_of_a_workflow_is_taken_back(hand: Hand, comfy: ComfyUI, fault: bool) -> None:
+    """Outputs that fit run without those that do not; if that cannot be stopped it is found."""
+    make_comfy(comfy)
+    comfy.faults["POST queue"] = [fake.reset] if fault else []
+    attempt = hand.send("a part")
+    if fault:
+        assert state(attempt) == ("running", "")
+        silence(attempt)
+        assert hand.ask(attempt).upstream_id == str(attempt.pk)
+    else:
+        assert state(attempt) == ("failed", "invalid_params")
+        assert (comfy.queue, comfy.interrupted) == ([], [str(attempt.pk)])
+    assert comfy.count("POST prompt") == 1
 
 
 def test_a_cancel_touches_nobody_else(hand: Hand, comfy: ComfyUI) -> None:
@@ -229,6 +288,22 @@ def test_a_cancel_touches_nobody_else(hand: Hand, comfy: ComfyUI) -> None:
     polling.round_of("default", hand.engine)
     hand.land()
     assert comfy.interrupted == [running.upstream_id]
+    assert hand.ask(running).outcome == "revoked"
+
+
+@pytest.mark.parametrize("version", ["0.3.56", ""])
+def test_a_server_that_stops_whatever_runs_is_not_asked_to(
+    hand: Hand, comfy: ComfyUI, version: str
+) -> None:
+    comfy.version = version
+    make_comfy(comfy)
+    running = hand.send("running")
+    cancellation.cancel(running.task_id, hand.user.pk)
+    polling.round_of("default", hand.engine)
+    hand.land()
+    assert (len(comfy.queue), comfy.count("POST interrupt")) == (1, 0)
+    assert hand.ask(running).outcome == "", "its slot is taken as long as it runs"
+    comfy.finish()
     assert hand.ask(running).outcome == "revoked"
 
 
@@ -268,6 +343,7 @@ def test_a_submission_that_never_arrived_is_made_again(hand: Hand, comfy: ComfyU
     [
         ({"workflow": None}, "workflow"),
         ({"workflow": {"nodes": []}}, "class_type"),
+        ({"workflow": "not JSON"}, "workflow"),
         ({"inputs": {}}, "inputs"),
         ({"inputs": {"prompt": "6.words", "seed": "3.seed"}}, "6.words"),
         ({"inputs": {"prompt": "6.text"}}, "seed"),
@@ -279,6 +355,43 @@ def test_workflows_that_do_not_fit(more: dict[str, Any], sentence: str) -> None:
     settings = {"base_url": "http://x", "workflow": WORKFLOW, "inputs": INPUTS, **more}
     with pytest.raises(InvalidSettings, match=sentence):
         registry.build("comfyui", settings)
+
+
+def test_a_workflow_may_be_the_text_of_its_file(hand: Hand, comfy: ComfyUI) -> None:
+    make("comfyui", comfy.url, workflow=json.dumps(WORKFLOW), inputs=INPUTS)
+    hand.send("a boat")
+    assert comfy.queue[0][2]["6"]["inputs"]["text"] == "a boat"
+
+
+@pytest.mark.parametrize(
+    ("version", "argv", "seen"),
+    [
+        ("0.3.64", ["--disable-metadata"], "ComfyUI 0.3.64 answers."),
+        (
+            "0.3.64",
+            [],
+            "ComfyUI 0.3.64 answers. Its files tell callers the whole workflow unless it is "
+            "started with --disable-metadata.",
+        ),
+        (
+            "0.3.9",
+            ["--disable-metadata"],
+            "ComfyUI 0.3.9 answers. What runs is never stopped: that needs version 0.3.57.",
+        ),
+    ],
+)
+def test_what_is_seen_of_a_server(
+    comfy: ComfyUI,
+    version: str,
+    argv: list[str],
+    seen: str,
+    capsys: pytest.CaptureFixture[str],
+    hand: Hand,
+) -> None:
+    comfy.version, comfy.argv = version, argv
+    make_comfy(comfy)
+    call_command("check_upstreams")
+    assert f"ok  far: {seen}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["videos", "dash", "comfy"])
