@@ -62,6 +62,17 @@ class NoAnswer(GeneratorError):
         super().__init__(ErrorCode.OUTCOME_UNKNOWN, detail)
 
 
+class Unheard(GeneratorError):
+    """The job is over upstream, and its last word, which only a webhook can bring, has not come.
+
+    ``patience``: seconds in which it may still come.
+    """
+
+    def __init__(self, detail: str, patience: float) -> None:
+        super().__init__(ErrorCode.OUTCOME_UNKNOWN, detail, retryable=True)
+        self.patience = patience
+
+
 class CannotTell(Exception):
     """The upstream has no way to say whether a submission reached it."""
 

@@ -23,7 +23,8 @@ from tasks_app.generators.upstream import Upstream, judge
 class Job:
     """What was submitted: its id upstream and the key, parameters and settings it was sent with.
 
-    ``age``: seconds since its submission began.
+    ``age``: seconds since its submission began. ``webhook_url``: where it may call back.
+    ``stopping``: it was told to stop, and shall only be seen to have stopped.
     """
 
     upstream_id: str
@@ -31,6 +32,8 @@ class Job:
     params: Mapping[str, Any]
     settings: Mapping[str, Any]
     age: float = 0.0
+    webhook_url: str | None = None
+    stopping: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,48 @@ def darkroom(service: Services, alice: Any) -> Darkroom:
     return Darkroom(made, alice)
 
 
+class Losing(Fake):
+    """What stands between cog and Darkroom, and loses last words until it is told not to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.target, self.lost, self.losing = "", 0, True
+
+    def name_of(self, seen: Seen) -> str:
+        return "webhook"
+
+    def answer(self, seen: Seen) -> Answer:
+        if self.losing and seen.json["status"] == "succeeded":
+            self.lost += 1
+            return Answer(500)
+        reply = httpx.post(
+            self.target + seen.path, content=seen.body, headers=seen.headers, trust_env=False
+        )
+        return Answer(reply.status_code, reply.content)
+
+
+def test_a_last_word_that_is_lost(service: Services, alice: Any, cog: Cog) -> None:
+    """On hardware of one's own it is made anew, under the same id."""
+    way = Losing()
+    darkroom = service(DARKROOM_WEBHOOK_URL=way.url)
+    way.target = darkroom.url
+    generator = make_cog(cog.url, "own")
+    generator.settings |= {"free_to_repeat": True}
+    generator.save()
+    darkroom.web()
+    darkroom.ticker()
+    darkroom.workers(1, "default-polls")
+    darkroom.workers(1)
+    task_id = scenes.submit(alice, generator, "lost", seconds=0.3)
+    eventually(lambda: cog.lines("begin").count("lost") >= 2, why="it is made anew")
+    assert way.lost > 0
+    way.losing = False
+    eventually(scenes.in_state(task_id, "success"))
+    assert scenes.outcomes_of(task_id) == ["success"]
+    assert scenes.has_its_files(task_id)
+    way.stop()
+
+
 def test_predictions_of_all_kinds(darkroom: Darkroom, cog: Cog) -> None:
     generator, front = make_cog(cog.url), Front(cog.url)
     late = make_cog(front.url, "late")

@@ -20,7 +20,7 @@ from tasks_app.core.clock import database_now
 from tasks_app.core.remote import finishing, keeping, records, schedule, setups
 from tasks_app.core.remote.engine import Engine, Flight, Kind
 from tasks_app.core.remote.lines import Line
-from tasks_app.generators.errors import Busy, CannotTell, GeneratorError
+from tasks_app.generators.errors import Busy, CannotTell, GeneratorError, Unheard
 from tasks_app.generators.registry import UnknownAdapter
 from tasks_app.generators.remote import Job, Pace, RemoteAdapter, Submitted, UpstreamAnswer, pace_of
 from tasks_app.lifecycle import ErrorCode
@@ -141,6 +141,8 @@ class _Question:
 
     async def _cancel(self) -> None:
         """Tell the upstream to stop; one that does not answer is told again."""
+        if not self._adapter.polls and self._attempt.webhook_at is None:
+            logger.warning("no webhook of it ever came: is DARKROOM_WEBHOOK_URL in its reach?")
         await self._adapter.cancel(self._line, self._job)
         await self._engine.in_database(records.cancel_sent, self._attempt)
         await self._later(_STOPPING_PAUSE)
@@ -170,14 +172,16 @@ class _Question:
             await self._over(error)
             return
         logger.warning("no answer to question %d: %s", attempt.polls, error.detail)
-        enough = await self._engine.in_database(records.failing, attempt, self._pause(None))
+        patience = error.patience if isinstance(error, Unheard) else 0.0
+        pause = self._pause(None)
+        enough = await self._engine.in_database(records.failing, attempt, pause, patience)
         if enough:
             await self._over(GeneratorError(self._code_of(error), error.detail))
 
     def _code_of(self, error: GeneratorError) -> ErrorCode:
         if not self._attempt.upstream_id and not self._taken.told:
             return ErrorCode.OUTCOME_UNKNOWN
-        if error.code is ErrorCode.RESULT_UNUSABLE:
+        if isinstance(error, Unheard) or error.code is ErrorCode.RESULT_UNUSABLE:
             return error.code
         # What does not pass is the upstream's fault: such as a job that it does not know any more.
         told = error.code is ErrorCode.UPSTREAM_ERROR and not error.retryable

@@ -222,8 +222,11 @@ RETURNING poll_failures, extract(epoch FROM clock_timestamp() - failing_since)
 """
 
 
-def failing(attempt: Attempt, delay: float) -> bool:
-    """Count a question that got no answer; True when there were enough of them in a row."""
+def failing(attempt: Attempt, delay: float, patience: float = 0.0) -> bool:
+    """Count a question that got no answer; True when there were enough of them in a row.
+
+    ``patience``: seconds that they must span at least.
+    """
     values: dict[str, Any] = {"delay": delay, "attempt": attempt.pk, "polls": attempt.polls}
     with connection.cursor() as cursor:
         cursor.execute(_FAILED, values)
@@ -231,7 +234,7 @@ def failing(attempt: Attempt, delay: float) -> bool:
     if row is None:
         return False
     failures, seconds = row
-    enough = seconds >= conf.get().poll_failing_seconds
+    enough = seconds >= max(patience, conf.get().poll_failing_seconds)
     return bool(failures >= schedule.FAILURES and enough)
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 from functools import lru_cache
 
+from tasks_app import conf
 from tasks_app.core.remote.lines import Clients, Line
 from tasks_app.generators import registry
 from tasks_app.generators.remote import Job, RemoteAdapter
@@ -37,7 +38,22 @@ def adapter_of(setup: Setup) -> RemoteAdapter:
 
 def job_of(attempt: Attempt, setup: Setup, age: float) -> Job:
     """Return an attempt as its adapter knows it; ``attempt.task`` should be loaded."""
-    return Job(attempt.upstream_id, str(attempt.pk), attempt.task.params, setup.settings, age)
+    return Job(
+        attempt.upstream_id,
+        str(attempt.pk),
+        attempt.task.params,
+        setup.settings,
+        age,
+        webhook_url(attempt.generator_name, attempt.webhook_token, setup),
+        attempt.revoked_at is not None,
+    )
+
+
+def webhook_url(generator: str, token: str, setup: Setup) -> str | None:
+    """Return where an upstream may call back; None: it may not."""
+    if not setup.settings.get("webhooks", False):
+        return None
+    return f"{conf.get().webhook_url}/webhooks/{generator}/{token}"
 
 
 def line_of(clients: Clients, setup: Setup, generator: str, **more: float) -> Line:

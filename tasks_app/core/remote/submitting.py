@@ -157,16 +157,9 @@ async def _answered(engine: Engine, submission: _Submission) -> Submitted | Upst
         settings=setup.settings,
         key=str(claim.attempt.pk),
     )
-    url = webhook_url(claim.generator.name, submission.token, setup)
+    url = setups.webhook_url(claim.generator.name, submission.token, setup)
     async with asyncio.timeout(left if adapter.synchronous else None):
         return await adapter.submit(line, request, url)
-
-
-def webhook_url(generator: str, token: str, setup: Setup) -> str | None:
-    """Return where an upstream may call back; None: it may not."""
-    if not setup.settings.get("webhooks", False):
-        return None
-    return f"{conf.get().webhook_url}/webhooks/{generator}/{token}"
 
 
 async def _submitted(engine: Engine, submission: _Submission, answer: Submitted) -> None:

@@ -13,7 +13,14 @@ from urllib.parse import quote
 
 from tasks_app.generators import data_urls, schemas
 from tasks_app.generators.base import GenerationRequest, Output, Schema
-from tasks_app.generators.errors import Busy, GeneratorError, InvalidSettings, NoAnswer
+from tasks_app.generators.errors import (
+    Busy,
+    CannotTell,
+    GeneratorError,
+    InvalidSettings,
+    NoAnswer,
+    Unheard,
+)
 from tasks_app.generators.phrases import Phrase
 from tasks_app.generators.remote import (
     RUNNING,
@@ -22,6 +29,7 @@ from tasks_app.generators.remote import (
     RemoteAdapter,
     Submitted,
     UpstreamAnswer,
+    check_number,
 )
 from tasks_app.generators.upstream import (
     Reply,
@@ -41,6 +49,12 @@ _TAIL: Final = 4_000
 """Characters of the logs that are searched for a percentage."""
 _BORN_MARGIN: Final = 1.5
 """Seconds: the server tells the time of its answer in whole ones."""
+_RETRIED: Final = 480.0
+"""Seconds: cog sends the last webhook again for 409 (12 times, 0.1 s doubling) and gives up."""
+_UNHEARD: Final = (
+    "The model server is done with it, and the webhook with its result has not come: can it reach "
+    "this service?"
+)
 
 
 class CogAdapter(RemoteAdapter):
@@ -50,11 +64,12 @@ class CogAdapter(RemoteAdapter):
     needs_credential: ClassVar[bool] = False
     takes_webhooks: ClassVar[bool] = True
     polls: ClassVar[bool] = False
-    own_settings: ClassVar[frozenset[str]] = frozenset({"parameters", "input", "kind"})
+    own_settings: ClassVar[frozenset[str]] = frozenset({"parameters", "input", "kind", "slots"})
     settings_help: ClassVar[str] = (
         '"base_url", where the server is, and "webhooks": true, without which it could not tell '
         'that it is done. Optional: "parameters", a JSON Schema of the form; "input", values that '
-        'are always sent; "kind", image or video.'
+        'are always sent; "kind", image or video; "slots": 1 if the server runs one prediction at '
+        "a time, so that a free one is known to be done."
     )
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:
@@ -66,6 +81,7 @@ class CogAdapter(RemoteAdapter):
             raise InvalidSettings('"input" must be an object.')
         if settings.get("kind", "image") not in ("image", "video"):
             raise InvalidSettings('"kind" must be image or video.')
+        check_number(settings, "slots", 1, 1_000)
         schemas.check_own_schema(settings)
 
     def parameter_schema(self, settings: Mapping[str, Any]) -> Schema:
@@ -76,35 +92,39 @@ class CogAdapter(RemoteAdapter):
         self, upstream: Upstream, request: GenerationRequest, webhook_url: str | None
     ) -> Submitted | UpstreamAnswer:
         """Create the prediction that has the attempt's key as its id."""
-        given = {name: value for name, value in request.params.items() if value is not None}
-        reply = await upstream.call(
-            "PUT",
-            f"/predictions/{request.key}",
-            json={
-                "input": {**given, **request.settings.get("input", {})},
-                "webhook": webhook_url,
-                "webhook_events_filter": _EVENTS,
-            },
-            headers={"Prefer": "respond-async"},
-        )
-        if reply.status == 409:
-            raise Busy("All slots of the model server are taken.")
-        if reply.status == 422:
-            raise GeneratorError(ErrorCode.INVALID_PARAMS, _complaints(reply))
-        judge(reply, _error(reply))
-        answer = _answer(reply.json())
+        settings = request.settings
+        answer = await _put(upstream, request.key, request.params, settings, webhook_url)
         return answer if answer.finished else Submitted(request.key)
 
     async def poll(self, upstream: Upstream, job: Job) -> UpstreamAnswer:
-        """Look whether the server was started anew, which is how predictions are lost."""
+        """Look whether the server was started anew, or has room although it runs one at a time.
+
+        Then the prediction is over, and nobody can ask what became of it: where that costs
+        nothing it is made anew. Raises ``Unheard`` while its webhook may still come.
+        """
         reply = await upstream.call("GET", "/health-check")
         judge(reply)
         uptime = _uptime(reply)
-        if uptime is not None and uptime < job.age - _BORN_MARGIN:
+        anew = uptime is not None and uptime < job.age - _BORN_MARGIN
+        room = text_of(reply.json().get("status")) == "READY"
+        if (anew or room) and _free(job) and not job.stopping:
+            return await _put(upstream, job.key, job.params, job.settings, job.webhook_url)
+        if anew:
             detail = "The model server was started anew in the middle of it."
             error = GeneratorError(ErrorCode.UPSTREAM_ERROR, detail)
             return UpstreamAnswer(True, error=error, status="restarted")
+        if room and job.settings.get("slots") == 1 and job.age > _BORN_MARGIN:
+            if job.stopping:
+                return UpstreamAnswer(True, error=_failure("canceled", ""), status="canceled")
+            raise Unheard(_UNHEARD, _RETRIED)
         return RUNNING
+
+    async def find(self, upstream: Upstream, job: Job) -> Submitted | None:
+        """Send it again if that costs nothing: the server knows by its id whether it runs."""
+        if not _free(job) or job.stopping:
+            raise CannotTell
+        await _put(upstream, job.key, job.params, job.settings, job.webhook_url)
+        return Submitted(job.key)
 
     async def cancel(self, upstream: Upstream, job: Job) -> None:
         """Cancel the prediction; 404 says that it is over."""
@@ -137,6 +157,37 @@ class CogAdapter(RemoteAdapter):
         return Phrase(
             "The model server is %(status)s (coglet %(version)s).", status=status, version=version
         )
+
+
+async def _put(
+    upstream: Upstream,
+    key: str,
+    params: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    webhook_url: str | None,
+) -> UpstreamAnswer:
+    """Create a prediction, or be told how it is while it runs."""
+    given = {name: value for name, value in params.items() if value is not None}
+    reply = await upstream.call(
+        "PUT",
+        f"/predictions/{key}",
+        json={
+            "input": {**given, **settings.get("input", {})},
+            "webhook": webhook_url,
+            "webhook_events_filter": _EVENTS,
+        },
+        headers={"Prefer": "respond-async"},
+    )
+    if reply.status == 409:
+        raise Busy("All slots of the model server are taken.")
+    if reply.status == 422:
+        raise GeneratorError(ErrorCode.INVALID_PARAMS, _complaints(reply))
+    judge(reply, _error(reply))
+    return _answer(reply.json())
+
+
+def _free(job: Job) -> bool:
+    return bool(job.settings.get("free_to_repeat", False))
 
 
 def _answer(prediction: Mapping[str, Any]) -> UpstreamAnswer:
