@@ -15,7 +15,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
@@ -226,10 +226,11 @@ class Background(logging.Handler):
 
     def _write_line(self, record: logging.LogRecord) -> None:
         hidden = record.__dict__["_private"] + own_secrets()
-        names = {name: _clean(one, hidden) for name, one in record.__dict__["_names"].items()}
-        record.__dict__["_names"] = names
-        record.msg = _clean(record.msg, hidden)
-        record.exc_text = _clean(record.exc_text, hidden) if record.exc_text else None
+        names: dict[str, object] = record.__dict__["_names"]
+        said = (record.msg, record.exc_text or "", *names.values())
+        record.msg, traceback, *values = cleaned(said, hidden)
+        record.exc_text = traceback or None
+        record.__dict__["_names"] = dict(zip(names, values, strict=True))
         stream = self._stream or sys.stderr
         stream.write(self._lines.format(record) + "\n")
         stream.flush()
@@ -249,10 +250,24 @@ class Background(logging.Handler):
         self._write_line(self._ready(said))
 
 
-def _clean(text: object, hidden: tuple[str, ...]) -> str:
-    """Cut before searching: what a line costs is bounded."""
-    whole = str(text)
-    return redacted(whole[:_LONGEST_LINE] + "…" * (len(whole) > _LONGEST_LINE), hidden)
+_APART: Final = " \0 "
+"""No rule matches across it: neither blanks nor a secret go on."""
+
+
+def cleaned(texts: Iterable[object], secrets: tuple[str, ...]) -> list[str]:
+    """Return the parts of a line without secrets; most have none, and are looked at together.
+
+    They are cut before: what a line costs is bounded.
+    """
+    parts = [_cut(str(text)) for text in texts]
+    together = _APART.join(parts)
+    if redacted(together, secrets) == together:
+        return parts
+    return [redacted(part, secrets) for part in parts]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}…"
 
 
 _handlers: list[Background] = []

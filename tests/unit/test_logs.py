@@ -143,6 +143,33 @@ def test_a_key_is_found_wherever_it_stands(text: str) -> None:
     assert KEY not in logs.redacted(f"{text} {KEY} {text}")
 
 
+PIECES = (
+    KEY,
+    "token=",
+    "token",
+    "=",
+    "Bearer",
+    "SECRET1234567",
+    "authorization:",
+    "https://user:",
+    "pass@host",
+    "/files/",
+    "claimed, pending -> running",
+    " ",
+    "\0",
+    "own-secret",
+    "[hidden]",
+    "'",
+    ";",
+)
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=4).map("".join), max_size=5))
+def test_parts_of_a_line_are_cleaned_together_as_each_by_itself(parts: list[str]) -> None:
+    singly = [logs.redacted(part, ("own-secret",)) for part in parts]
+    assert logs.cleaned(parts, ("own-secret",)) == singly
+
+
 def test_ordinary_lines_are_left_alone() -> None:
     for text in (
         "task 01a2288e-0000-7000-8000-000000000000: claimed, pending -> running",
