@@ -24,7 +24,7 @@ from tests.history import fill
 from tests.processes import Service, eventually
 
 PEOPLE = ("ada", "bob", "cleo", "dora", "finn", "gwen")
-GUESTS = tuple(f"guest{number}" for number in range(1, 13))
+GUESTS = tuple(f"guest{number}" for number in range(1, 15))
 """Users without any task, one for each test that wants to begin with nothing."""
 
 OLDER = 60
@@ -94,11 +94,12 @@ def opened(folder: Path) -> Iterator[House]:
         keys[name] = credentials.create(user, "test")[1]
         if name == "ada":
             fill(user, OLDER, sleeper, gap=3600)
-    service = Service(folder)
+    service = Service(folder, DARKROOM_CALLBACK_ALLOW="127.0.0.0/8")
     house = House(service, keys)
     try:
         service.web()
         service.workers(1)
+        service.workers(1, "callbacks")
         service.ticker()
         size: dict[str, Any] = {"width": 256, "height": 256, "detail": "draft"}
         made = [house.make(prompt, generator="sketch", n=n, **size) for prompt, n in PICTURES]

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
+from standardwebhooks import Webhook
 
 from tests.acceptance.browser import NARROW, new_context, screenshots
 from tests.acceptance.house import OLDER, PICTURES, House, Reader
 from tests.acceptance.house import reader as new_reader
+from tests.receivers import good, receiver
 
 # The mark makes the test database; what the tests see was committed before they began.
 pytestmark = [pytest.mark.timeout(300), pytest.mark.django_db]
@@ -332,6 +334,55 @@ def test_a_key_is_made_copied_and_revoked(
     screenshots(page, f"keys-{language}")
     with house.service.client(secret) as client:
         _until(page, lambda: client.get("/v1/account").status_code == 401)
+
+
+@BOTH
+def test_callbacks_are_set_up_tried_and_read(
+    visit: Callable[..., Reader], house: House, language: str
+) -> None:
+    ivy = visit(next(house.guests), language)
+    page = ivy.page
+    ivy.go("/account")
+    ivy.link("Look after callbacks").click()
+
+    page.get_by_label(ivy.say("Default address")).fill("ftp://example.com/hook")
+    ivy.button("Save").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    ivy.complaints.expect("422")
+    ivy.button("Make a new secret").click()
+    secret = page.locator("#secret").input_value()
+    assert secret.startswith("whsec_")
+    screenshots(page, f"callbacks-secret-{language}")
+
+    with receiver(good) as server:
+        page.get_by_label(ivy.say("Default address")).fill(server.url())
+        ivy.button("Save").click()
+        expect(page.get_by_role("status").first).to_contain_text(
+            ivy.say("Saved: tasks that name no address tell this one.")
+        )
+        assert page.locator("#secret").count() == 0, "it is shown once"
+        ivy.button("Send a test").click()
+        # Without a hand of ours: the page looks again until the outcome is there.
+        expect(page.locator("h1 .state")).to_have_text(ivy.say("delivered"))
+        expect(page.locator(".log li")).to_have_count(1)
+        screenshots(page, f"callback-{language}")
+        [got] = server.received
+        Webhook(secret).verify(got.body, got.headers)
+        expect(page.get_by_text(got.headers["webhook-id"]).first).to_be_visible()
+        address = page.url
+
+        ivy.button("Deliver again").click()
+        _until(page, lambda: len(server.received) == 2)
+        assert server.received[1].body == got.body
+
+    bob = visit("bob", language)
+    answer = bob.page.goto(address)
+    assert answer is not None
+    assert answer.status == 404
+    bob.complaints.expect("404")
+    ivy.go("/callbacks")
+    expect(page.locator(".told li")).to_have_count(1)
+    screenshots(page, f"callbacks-{language}")
 
 
 def test_a_new_password_logs_out_everywhere_else(visit: Callable[..., Reader]) -> None:
