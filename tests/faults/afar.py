@@ -28,22 +28,14 @@ ANSWER: Final = 1.0
 """Seconds that the upstream may take to accept work."""
 
 
-@contextmanager
-def workers_of(plant: Plant) -> "Iterator[list[subprocess.Popen[bytes]]]":
-    """Run the two workers that generators of this pool need."""
+def workers_of(plant: Plant) -> "list[subprocess.Popen[bytes]]":
+    """Start the two workers that generators of this pool need; they end with the plant."""
     own = {
         "UPSTREAM_TOKEN": TOKEN,
         "DARKROOM_FETCH_ALLOW": "127.0.0.0/8",
         "DARKROOM_POLL_FAILING_SECONDS": str(FAILING),
     }
-    started = [plant.service.start("worker", name, **own) for name in (POOL, f"{POOL}-polls")]
-    try:
-        yield started
-    finally:
-        for one in started:
-            one.terminate()
-        for one in started:
-            one.wait(20)
+    return [plant.service.start("worker", name, **own) for name in (POOL, f"{POOL}-polls")]
 
 
 class Afar(Callers):

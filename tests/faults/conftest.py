@@ -82,9 +82,8 @@ def plant(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def _workers_of_upstreams(plant: Plant) -> "Iterator[list[subprocess.Popen[bytes]]]":
-    with workers_of(plant) as started:
-        yield started
+def _workers_of_upstreams(plant: Plant) -> "list[subprocess.Popen[bytes]]":
+    return workers_of(plant)
 
 
 @pytest.fixture

@@ -490,6 +490,26 @@ def test_submissions_whose_answers_are_broken_off(afar: Plant) -> None:
         assert comfy.count("POST prompt") == 1, "the upstream could tell that it has it"
 
 
+def test_the_storage_refuses_what_upstreams_made(afar: Plant) -> None:
+    """What was paid for waits, and nothing else is submitted meanwhile, by any process."""
+    with several(afar, "afar-storage") as (far,):
+        far.send(1)
+        far.wait_until_ended(1)
+        results = afar.data / "results"
+        kept = results.rename(afar.data / "kept")
+        results.write_text("")
+        far.send(1)
+        eventually(lambda: far.upstream.count("get") >= 2, why="it is done upstream")
+        far.send(3)
+        eventually(lambda: far.waiting_for() == ["storage"] * 3, why="callers are told why")
+        assert far.upstream.count("create") == 2
+        results.unlink()
+        kept.rename(results)
+        far.verdict()
+        assert (far.errors(), far.outcomes()) == ({"": 5}, {"success": 5})
+        assert (far.upstream.count("create"), far.upstream.count("file")) == (5, 6)
+
+
 PROMPT = {
     "type": "object",
     "properties": {"prompt": {"type": "string", "title": "Prompt", "maxLength": 100}},
