@@ -11,6 +11,7 @@ import orjson
 from django.conf import settings
 from rest_framework.parsers import BaseParser
 
+from tasks_app.api.places import Path, line_and_column, path_to
 from tasks_app.core.errors import BadRequest, FieldError, Invalid, Refusal
 
 MAX_DEPTH: Final = 32
@@ -28,8 +29,6 @@ So it would -2**63, if that was sent as -9.223372036854776e18: it stores those d
 
 _PATIENCE: Final = 8
 """How many times the limit is read, and thrown away, of a body that is too large."""
-
-Path = list[str | int]
 
 
 class TooLarge(Refusal):
@@ -75,9 +74,25 @@ def parse(raw: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         if "depth limit" in error.msg:
             raise _too_deep([]) from error
-        raise BadRequest(f"The body is not valid JSON: {error.msg}.", code="malformed") from error
+        raise _malformed(raw, error) from error
     check(value)
     return value
+
+
+def _malformed(raw: bytes, error: orjson.JSONDecodeError) -> BadRequest:
+    """Say what is wrong and where; of bytes that are no UTF-8, orjson does not know where."""
+    try:
+        text, position = raw.decode(), error.pos
+    except UnicodeDecodeError as undecodable:
+        text = raw[: undecodable.start].decode()
+        position = len(text)
+    path = path_to(text, position)
+    field = f" in {pointer(*path[:3])}" if path else ""
+    line, column = line_and_column(text, position)
+    return BadRequest(
+        f"The body is not valid JSON: {error.msg}{field} (line {line}, column {column}).",
+        code="malformed",
+    )
 
 
 def check(value: Any) -> None:

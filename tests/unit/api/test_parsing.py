@@ -84,6 +84,41 @@ def test_what_json_is_not_is_refused_with_the_reason(raw: bytes) -> None:
         parse(raw)
 
 
+@pytest.mark.parametrize(
+    ("raw", "place"),
+    [
+        (b'{"params": {"seed": NaN}}', "in /params/seed (line 1, column 21)"),
+        (b'{"params": {"a": [1, [], {"b": -Infinity}]}}', "in /params/a/2 (line 1, column 33)"),
+        (b'{\n  "a": {"b": 1},\n  "c": 1e400}', "in /c (line 3, column 8)"),
+        (
+            b'{"params": {"prompt": "x, {\\"y\\": \\ud800"}}',
+            "in /params/prompt (line 1, column 35)",
+        ),
+        (b'{"params": {"\\udfff": 1}}', "in /params (line 1, column 14)"),
+        ('{"ü/é": {"~": NaN}}'.encode(), "in /ü~1é/~0 (line 1, column 15)"),
+        (b'{"params": {"prompt": "x\xff"}}', "in /params/prompt (line 1, column 25)"),
+        (b'{"params": {"prompt": "a\x00b"}}', "in /params/prompt (line 1, column 25)"),
+        (b'{"generator": "sketch", ', "data (line 1, column 25)"),
+        (b"{'a': 1}", " (line 1, column 2)"),
+        (b'{"\\ud800": "\xff"}', " (line 1, column 13)"),
+        (b'{: "\xff"}', " (line 1, column 5)"),
+        (b"[" + b"1," * 50_000 + b"NaN]", "value (line 1, column 100002)"),
+    ],
+    ids=range(13),
+)
+def test_what_json_is_not_is_refused_with_its_place(raw: bytes, place: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        parse(raw)
+    assert place in refused.value.detail
+
+
+@pytest.mark.parametrize("unit", [b'"', b"\\", b'"\\', b"[", b"{", b'{"a":', b":", b",", b"]"])
+def test_the_place_is_looked_for_in_anything(unit: bytes) -> None:
+    for tail in (b"", b"\xff", b'"\xff', b"NaN"):
+        with pytest.raises((BadRequest, Invalid)):
+            parse(unit * 500_000 + tail)
+
+
 class Trickle(io.BytesIO):
     """Returns fewer bytes than it is asked for, as sockets do."""
 
