@@ -59,9 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cores = max(1, min(os.cpu_count() or 1, 4))
     add = parser.add_argument
     add("--host", default=os.environ.get("HOST") or "127.0.0.1", help="address to listen on")
-    add("--port", type=int, default=os.environ.get("PORT") or 8000, help="port to listen on")
+    add("--port", default=os.environ.get("PORT") or 8000, help="port to listen on")
     add("--data", type=Path, default=os.environ.get("DATA") or "var", help="folder for all data")
-    add("--workers", type=int, default=cores, help=f"worker processes for the pool {POOL}")
+    add("--workers", default=cores, help=f"worker processes for the pool {POOL}")
     add("--stop-with-parent", action="store_true", help="end when the calling process ends")
 
 
@@ -95,14 +95,24 @@ def say(line: str, *, stream: TextIO | None = None) -> None:
 
 
 def _options(parsed: Mapping[str, object]) -> Options:
-    port, workers = int(str(parsed["port"])), int(str(parsed["workers"]))
-    if not 1 <= port <= 65_535:
-        raise EmbeddedError(f"The port {port} is not between 1 and 65535: choose another.")
-    if not 1 <= workers <= 64:
-        raise EmbeddedError(f"{workers} workers are not between 1 and 64: choose another number.")
+    port = _number(parsed["port"], 65_535, "The port {} is not between 1 and {}: choose another.")
+    workers = _number(
+        parsed["workers"], 64, "{} workers are not between 1 and {}: choose another number."
+    )
     data = Path(str(parsed["data"])).expanduser()
     data = Path(os.path.abspath(data))  # noqa: PTH100 - unlike resolve() it keeps a link
     return Options(str(parsed["host"]), port, data, workers, bool(parsed["stop_with_parent"]))
+
+
+def _number(given: object, most: int, sentence: str) -> int:
+    """Return a number from 1 on. What is none is refused like one that is too large."""
+    try:
+        number = int(str(given))
+    except ValueError:
+        number = 0
+    if not 1 <= number <= most:
+        raise EmbeddedError(sentence.format(given, most))
+    return number
 
 
 # --- before anything is started --------------------------------------------------------------
