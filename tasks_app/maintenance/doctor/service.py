@@ -63,7 +63,7 @@ def ticker_lives() -> Finding:
     return _lately(
         signs.TICK,
         _TICK_LATE,
-        "ticker",
+        "sign of a ticker",
         "Start one: `manage.py tick` (darkroom-ticker). Until then cron rings once a minute.",
     )
 
