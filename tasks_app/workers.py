@@ -273,6 +273,7 @@ class Worker(SimpleWorker):
         """Let the calls of upstreams end; ``_drain`` sees to it that this ends, too."""
         if self._engine is not None:
             told = self._ending.is_set()
+            self._engine.wind_up()
             self._engine.drained(conf.get().worker_drain if told else _LANDING)
             self._engine.stop()
 

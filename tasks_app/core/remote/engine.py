@@ -84,6 +84,8 @@ class Engine:
         self.clients: Clients
         self.fetcher: Fetcher
         self.downloads: asyncio.Semaphore
+        self.ending: asyncio.Event
+        """Set when the process ends: who only waits hands over what he holds."""
         self.later: Together[records.Later, None]
         self._flights: dict[tuple[UUID, Kind], Flight] = {}
         self._lock = threading.Lock()
@@ -147,6 +149,10 @@ class Engine:
         with self._changed:
             return self._changed.wait_for(lambda: not self._flights, timeout=seconds)
 
+    def wind_up(self) -> None:
+        """Tell flights that only wait to hand over what they hold; returns at once."""
+        self._loop.call_soon_threadsafe(self.ending.set)
+
     def stop(self) -> None:
         """End the loop and what is still in flight: others will find it."""
         if not self._thread.is_alive():
@@ -198,6 +204,7 @@ class Engine:
         self.clients = Clients()
         self.fetcher = Fetcher()
         self.downloads = asyncio.Semaphore(_DOWNLOADS)
+        self.ending = asyncio.Event()
         self.later = Together(self._ask_later)
         self._care_task = asyncio.ensure_future(self._care())
         self._ready.set()

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 from uuid import UUID
 
@@ -95,11 +95,21 @@ async def _finish_or_wait(
                 return True
             except StorageRefused:
                 logger.warning("the storage takes no result: %d bytes wait for it", size)
-            if not fits and await _handed_over(engine, attempt, answer):
+            ending = engine.ending.is_set()
+            if (ending or not fits) and await _handed_over(engine, attempt, answer):
                 return True
-            await asyncio.sleep(min(pause, max(0.0, give_up - time.monotonic())))
+            await _pause(engine, min(pause, max(0.0, give_up - time.monotonic())))
             pause = min(pause * 2, _LONGEST_WAIT)
     return False
+
+
+async def _pause(engine: Engine, seconds: float) -> None:
+    """Wait so long; not for longer than until the process begins to end."""
+    if engine.ending.is_set():
+        await asyncio.sleep(seconds)
+        return
+    with suppress(TimeoutError):
+        await asyncio.wait_for(engine.ending.wait(), seconds)
 
 
 @contextmanager

@@ -199,12 +199,16 @@ def test_what_neither_has_room_for_waits_in_memory_all_the_same(
     assert (state(attempt), openai.count("create")) == (("success", ""), 1)
 
 
+@pytest.mark.parametrize("politely", [True, False])
 def test_a_worker_that_ends_hands_over_what_it_holds(
-    hand: Hand, openai: OpenAI, refusing: ExitStack
+    hand: Hand, openai: OpenAI, refusing: ExitStack, politely: bool
 ) -> None:
     make(openai)
     attempt = hand.begin()
     eventually(refusals.known)
+    if politely:
+        hand.engine.wind_up()
+        hand.land()
     hand.engine.stop()
     assert (state(attempt), Webhook.objects.count()) == (("running", ""), 1)
     refusing.close()
