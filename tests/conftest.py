@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.utils import translation
 from pytest_django import Settings
 
 from tasks_app.api.openapi import document
@@ -41,6 +42,7 @@ def _clean_state(settings: Settings) -> Iterator[None]:
         figures.clear_cache,
         document.clear_cache,
         forget_failures,
+        translation.deactivate,  # a page leaves its language to whoever comes next
     ):
         clear()
     yield

@@ -11,11 +11,12 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from tasks_app import conf
-from tasks_app.admin import words
+from tasks_app.admin import afar, words
+from tasks_app.admin.rows import Row
 from tasks_app.core import accounts, queries
 from tasks_app.core.clock import database_now
 from tasks_app.core.errors import NotFound
-from tasks_app.gates import keys, slots, workers
+from tasks_app.gates import keys, refusals, slots, workers
 from tasks_app.gates.connection import RedisError
 from tasks_app.lifecycle import State
 from tasks_app.models import Attempt, Task
@@ -24,15 +25,6 @@ logger = logging.getLogger(__name__)
 
 _LATE_BEATS: Final = 1.0
 """Leases without a heartbeat after which the sweep takes an attempt for lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line: what it is, what holds, and whether that is why staff should act."""
-
-    label: str
-    text: str
-    bad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +38,8 @@ class _Scope:
 
 def rows(task: Task) -> list[Row]:
     """Return everything that helps to judge a live task, or an execution that does not stop."""
-    attempt = Attempt.objects.filter(task_id=task.pk, ended_at__isnull=True).order_by("number")
-    executing = attempt.last()
+    live = Attempt.objects.filter(task_id=task.pk, ended_at__isnull=True)
+    executing = live.select_related("setup").order_by("number").last()
     if task.terminal and executing is None:
         return []
     now, scopes = database_now(), _scopes(task)
@@ -60,7 +52,7 @@ def rows(task: Task) -> list[Row]:
 def _queue(task: Task, now: datetime) -> list[Row]:
     if task.state == State.RUNNING:
         late = task.deadline_at is not None and task.deadline_at < now
-        return [Row(_("Deadline"), words.moment(task.deadline_at, now), late)]
+        return [Row(_("Deadline"), words.moment(task.deadline_at, now), late), *_storage()]
     reason, position = _presence(task)
     found = [
         Row(_("Why it waits"), words.wait(reason), reason not in (None, "slots", "your_limit")),
@@ -72,6 +64,17 @@ def _queue(task: Task, now: datetime) -> list[Row]:
     if task.not_before is not None:
         found.append(Row(_("Not before"), words.moment(task.not_before, now)))
     return [*found, _workers(task.pool)]
+
+
+def _storage() -> list[Row]:
+    try:
+        if not refusals.known():
+            return []
+    except RedisError as error:
+        logger.warning("whether the storage refuses is unknown: %s", error)
+        return []
+    text = _("The storage of results refuses: what is made waits, until the deadline.")
+    return [Row(_("Its result"), text, bad=True)]
 
 
 def _presence(task: Task) -> tuple[str | None, int | None]:
@@ -93,16 +96,23 @@ def _workers(pool: str) -> Row:
 
 
 def _execution(task: Task, attempt: Attempt, now: datetime) -> list[Row]:
-    silent = (now - attempt.heartbeat_at).total_seconds() > conf.get().lease * _LATE_BEATS
-    found = [
-        Row(_("Worker"), f"{attempt.worker} ({_sign(task.pool, attempt.worker)})"),
-        Row(_("Last heartbeat"), words.moment(attempt.heartbeat_at, now), silent),
-        Row(_("Progress"), f"{round(100 * attempt.progress)} %"),
-    ]
+    if attempt.next_poll_at is None:
+        found = _by_worker(task, attempt, now)
+    else:
+        found = afar.rows(attempt, now)
+    found.append(Row(_("Progress"), f"{round(100 * attempt.progress)} %"))
     if attempt.revoked_at is not None:
         told = words.moment(attempt.revoked_at, now)
         found.append(Row(_("Told to stop, still executing"), told, bad=True))
     return found
+
+
+def _by_worker(task: Task, attempt: Attempt, now: datetime) -> list[Row]:
+    silent = (now - attempt.heartbeat_at).total_seconds() > conf.get().lease * _LATE_BEATS
+    return [
+        Row(_("Worker"), f"{attempt.worker} ({_sign(task.pool, attempt.worker)})"),
+        Row(_("Last heartbeat"), words.moment(attempt.heartbeat_at, now), silent),
+    ]
 
 
 def _sign(pool: str, name: str) -> str:

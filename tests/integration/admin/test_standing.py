@@ -9,7 +9,7 @@ from django.test import Client
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from tasks_app.admin import standing
-from tasks_app.admin.standing import Row
+from tasks_app.admin.rows import Row
 from tasks_app.core import outcomes, staff
 from tasks_app.core.claim import holder_of
 from tasks_app.gates import figures, slots, workers
