@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from redis import Redis
 from redis.commands.core import Script
@@ -123,6 +123,11 @@ def acquire(claim_id: UUID, candidates: Sequence[Candidate]) -> Answer:
         case b"restore":
             return Answer(restore=True, fence=number.decode())
     return Answer(newly_full=int(number))
+
+
+def notice_loss() -> None:
+    """Start the fence if Redis has lost the sets, so that the next claim need not wait for it."""
+    acquire(uuid4(), [])
 
 
 def extend(holder: Holder, *, lease: float | None = None, redis: Redis | None = None) -> None:

@@ -19,6 +19,8 @@ def slot_sets(report: Report, dry_run: bool) -> None:
     out its ten seconds otherwise. Slots that end soon are held on to: their worker may not reach
     Redis although it runs on. Having seen to all, this pass vouches for the sets.
     """
+    if not dry_run:
+        slots.notice_loss()
     begun = time.monotonic()
     running = {holder.claim_id: holder for holder in running_holders()}
     held = slots.members(keys.slots_all())

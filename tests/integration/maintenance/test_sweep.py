@@ -118,6 +118,22 @@ def test_slot_sets_are_made_equal_to_the_table(alice: Any, sleeper: Generator) -
     assert slots.members(keys.slots_all()) == {one.attempt.claim_id, unknown.claim_id}
 
 
+def test_a_lost_redis_is_noticed_before_somebody_claims(alice: Any, sleeper: Generator) -> None:
+    client().flushall()
+    sweep(dry_run=True)
+    assert client().get(keys.slots_epoch()) is None
+    sweep()
+    held = client().get(keys.slots_epoch())
+    assert isinstance(held, bytes)
+    assert held.startswith(b"fence:")
+    sweep()  # another pass does not begin it anew
+    assert client().get(keys.slots_epoch()) == held
+    start, _, began = held.decode().rpartition(":")
+    client().set(keys.slots_epoch(), f"{start}:{int(began) - 60_000}")
+    task = submit(alice)
+    assert claimed().task.pk == task.pk
+
+
 def test_held_back_tasks_become_due(alice: Any, sleeper: Generator) -> None:
     task = submit(alice)
     one = claimed()
