@@ -1,11 +1,13 @@
 """The log files of children: one per name, appended to, kept below a size."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 LARGEST = 20 * 1024 * 1024  # bytes; a file that grew beyond is moved to NAME.log.1
 _TAIL = 2_000  # bytes looked at for the last lines
+_CLASS = re.compile(r"[A-Za-z_][\w.]*(Error|Exception): ")
 
 
 def open_log(folder: Path, name: str) -> int:
@@ -32,3 +34,14 @@ def last_lines(folder: Path, name: str, count: int) -> list[str]:
     except OSError:
         return []
     return [line.rstrip() for line in text.splitlines() if line.strip()][-count:]
+
+
+def last_words(folder: Path, name: str) -> str:
+    """What a program said last, in a line: of a traceback the error alone, without its class."""
+    lines = last_lines(folder, name, 40)
+    for number in reversed(range(1, len(lines))):
+        # Code is indented; what follows it is the error, which may have several lines.
+        if lines[number - 1].startswith("    ") and _CLASS.match(lines[number]):
+            first, *others = lines[number : number + 3]
+            return " | ".join([_CLASS.sub("", first), *others])
+    return " | ".join(lines[-3:])

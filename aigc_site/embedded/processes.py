@@ -93,8 +93,8 @@ class Manager:
             raise EmbeddedError(f"{program.name} took longer than {seconds:g} s.")
         self.children.remove(child)
         if child.exit_code != 0:
-            tail = " | ".join(logs.last_lines(self._logs, program.name, 3))
-            raise EmbeddedError(f"{program.name} failed: {tail or self._log_of(child)}")
+            said = logs.last_words(self._logs, program.name)
+            raise EmbeddedError(f"{program.name} failed: {said or self._log_of(child)}")
 
     def wait_for(self, condition: Callable[[], bool], seconds: float, step: float = 0.05) -> bool:
         """Look after the children until the condition holds; False when that takes too long.

@@ -10,6 +10,7 @@ from django.db.models import Count, F, Sum
 from django.db.models.functions import Coalesce
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from tasks_app.admin import now
 from tasks_app.core import quotas
@@ -87,7 +88,12 @@ def _summary(rows: Any, column: str, usual: int | None, what: Any = None) -> str
     found = [(row["used"], row["limit"]) for row in each]
     if not found:
         return _("nobody")
-    return _("%(all)d by %(users)d users; at most %(most)s; %(full)d at their limit") % {
+    sentence = ngettext(
+        "%(all)d by %(users)d user; at most %(most)s; %(full)d at their limit",
+        "%(all)d by %(users)d users; at most %(most)s; %(full)d at their limit",
+        len(found),
+    )
+    return sentence % {
         "all": sum(used for used, _limit in found),
         "users": len(found),
         "most": _most(found),

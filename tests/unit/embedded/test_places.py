@@ -119,6 +119,28 @@ def test_a_platform_without_binaries_is_one_sentence(monkeypatch: pytest.MonkeyP
         binaries.valkey_server()
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            "migrating\nTraceback (most recent call last):\n"
+            '  File "base.py", line 279, in connect\n    raise last_ex.with_traceback(None)\n'
+            "django.db.utils.OperationalError: connection failed\nIs the server running?\n",
+            "connection failed | Is the server running?",
+        ),
+        (
+            "one\ntwo\nError: set X\n\nfour\n",
+            "two | Error: set X | four",
+        ),
+        ("", ""),
+    ],
+    ids=["traceback", "words", "nothing"],
+)
+def test_the_last_words_are_the_error_and_no_code(tmp_path: Path, said: str, words: str) -> None:
+    (tmp_path / "set-up.log").write_text(said)
+    assert logs.last_words(tmp_path, "set-up") == words
+
+
 def test_a_log_that_grew_is_moved_aside(tmp_path: Path) -> None:
     descriptor = logs.open_log(tmp_path, "web")
     os.write(descriptor, b"many words\n\nmore words\n")
