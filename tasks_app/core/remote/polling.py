@@ -35,6 +35,8 @@ _PLACES: Final = 16
 """Of a full engine that are free before more is taken: not a statement for each place."""
 _SHARE: Final = 0.5
 """The part of all room that questions about one generator may take: a slow one delays no other."""
+_LOOK_SECONDS: Final = 0.5
+"""Between two looks for what others have due, while one generator is waited for."""
 _STOPPING_PAUSE: Final = 1.0
 
 
@@ -53,8 +55,10 @@ def round_of(pool: str, engine: Engine) -> int:
             metrics.observe(metrics.POLL_LATENESS, max(0.0, taken.late), pool)
             _launch(engine, taken)
         number += len(found)
-        if not found and not (crowded and engine.wait_for_less(crowded, _SHARE, left)):
+        if not found and not crowded:
             break
+        if not found:
+            engine.wait_for_less(crowded, _SHARE, min(left, _LOOK_SECONDS))
     return number
 
 

@@ -1,16 +1,20 @@
-"""Due times that are set together: nobody waits for a row that somebody else holds."""
+"""Due times that are set together, and questions of a round: nobody waits for others."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F
+from django.db.models.functions import Now
 
 from tasks_app.core.clock import database_now
-from tasks_app.core.remote import records
+from tasks_app.core.remote import polling, records
 from tasks_app.core.remote.records import Later
 from tasks_app.models import Attempt
 from tests.integration.core.remote.conftest import Hand, make_remote
 from tests.processes import eventually
+from tests.upstreams import fake
 from tests.upstreams.replicate import Replicate
 
 
@@ -66,3 +70,38 @@ def test_a_row_that_is_held_delays_no_other(hand: Hand, upstream: Replicate) -> 
             assert not answer.done()
         assert answer.result(20) == [0.0, 0.0]
     assert in_seconds(held) > 850
+
+
+def test_a_crowded_generator_delays_no_other(
+    hand: Hand, upstream: Replicate, settings: Any
+) -> None:
+    settings.DARKROOM = settings.DARKROOM | {"remote_calls": 4}
+    crowd, may_answer = Replicate(), threading.Event()
+
+    def held(handler: Any, do: Any) -> None:
+        assert may_answer.wait(30)
+        fake.say(handler, do())
+
+    crowd.faults["get"] = [held] * 2
+    make_remote(crowd, "crowd")
+    make_remote(upstream)
+    slow = [hand.send(f"boat {n}", generator="crowd") for n in range(2)]
+    other = hand.send()
+    Attempt.objects.filter(pk__in=[one.pk for one in slow]).update(next_poll_at=Now())
+    with ThreadPoolExecutor(1) as pool, fake.serving(crowd):
+        try:
+            one_round = pool.submit(round_elsewhere, hand)
+            eventually(lambda: crowd.count("get") == 2, why="half of all room is taken")
+            Attempt.objects.filter(pk=other.pk).update(next_poll_at=Now())
+            assert one_round.result(20) == 3
+            eventually(lambda: upstream.count("get") == 1)
+        finally:
+            may_answer.set()
+        hand.land()
+
+
+def round_elsewhere(hand: Hand) -> int:
+    try:
+        return polling.round_of("default", hand.engine)
+    finally:
+        connection.close()
