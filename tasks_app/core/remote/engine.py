@@ -84,6 +84,8 @@ class Engine:
         self.clients: Clients
         self.fetcher: Fetcher
         self.downloads: asyncio.Semaphore
+        self.kept: asyncio.Semaphore
+        """For answers and webhooks that are read from the database: each may be large."""
         self.ending: asyncio.Event
         """Set when the process ends: who only waits hands over what he holds."""
         self.later: Together[records.Later, None]
@@ -204,6 +206,7 @@ class Engine:
         self.clients = Clients()
         self.fetcher = Fetcher()
         self.downloads = asyncio.Semaphore(_DOWNLOADS)
+        self.kept = asyncio.Semaphore(_DOWNLOADS)
         self.ending = asyncio.Event()
         self.later = Together(self._ask_later)
         self._care_task = asyncio.ensure_future(self._care())

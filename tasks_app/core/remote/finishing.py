@@ -59,14 +59,19 @@ async def finish(engine: Engine, attempt: Attempt, line: Line, answer: UpstreamA
     stored: list[Artifact] = []
     try:
         async with engine.downloads:
-            if not await engine.in_files(_accepting):
-                raise StorageRefused
+            await require_storage(engine)
             await _store(engine, attempt, line, answer, stored)
     except BaseException:
         if stored:
             await engine.in_files(store.discard, stored)
         raise
     return await engine.durably(_succeeded, attempt, stored)
+
+
+async def require_storage(engine: Engine) -> None:
+    """Raise ``StorageRefused`` while the storage is known to take nothing."""
+    if not await engine.in_files(_accepting):
+        raise StorageRefused
 
 
 async def finish_only_copy(

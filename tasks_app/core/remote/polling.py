@@ -111,13 +111,9 @@ class _Question:
 
     async def _ask(self) -> None:
         attempt = self._attempt
-        kept = None
-        if self._taken.told:
-            kept = await self._engine.in_database(_kept_webhook, attempt)
-        if kept is not None:
-            await self._apply(keeping.read(self._adapter, kept))
-            await self._engine.in_database(_forget_webhook, attempt)
-        elif not attempt.upstream_id:
+        if self._taken.told and await self._heard():
+            return
+        if not attempt.upstream_id:
             await self._look_for_it()
         elif attempt.revoked_at is not None and attempt.cancel_sent_at is None:
             await self._cancel()
@@ -126,6 +122,19 @@ class _Question:
             await self._over(GeneratorError(ErrorCode.UPSTREAM_ERROR, detail))
         else:
             await self._apply(await self._adapter.poll(self._line, self._job))
+
+    async def _heard(self) -> bool:
+        """Apply what is kept of its upstream; False: nothing is. Few are in memory at once."""
+        attempt = self._attempt
+        async with self._engine.kept:
+            if attempt.webhook_at is None and attempt.revoked_at is None:  # an answer, with files
+                await finishing.require_storage(self._engine)
+            kept = await self._engine.in_database(_kept_webhook, attempt)
+            if kept is None:
+                return False
+            await self._apply(keeping.read(self._adapter, kept))
+            await self._engine.in_database(_forget_webhook, attempt)
+        return True
 
     async def _apply(self, answer: UpstreamAnswer) -> None:
         if not answer.finished:

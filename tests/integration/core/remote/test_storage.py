@@ -236,6 +236,50 @@ def test_an_answer_that_was_canceled_while_it_was_kept(
     assert Webhook.objects.count() == 0
 
 
+def test_few_kept_answers_are_in_memory_at_once(
+    hand: Hand, openai: OpenAI, refusing: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finishing, "_MOST_HELD", 0)
+    make(openai)
+    for number in range(12):
+        attempt = hand.begin(f"boat {number}")
+    hand.land()
+    assert Webhook.objects.count() == 12
+    read, now, most = _counted(monkeypatch)
+    Attempt.objects.update(next_poll_at=Now())
+    hand.ask(attempt)
+    assert not read, "nothing is read for a storage that is known to refuse"
+    refusing.close()
+    look_again()
+    assert storing.accepting()
+    Attempt.objects.update(next_poll_at=Now())
+    hand.ask(attempt)
+    assert Task.objects.filter(state="success").count() == 12
+    assert (len(read), now) == (12, [0])
+    assert max(most) <= 4
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[int], list[int]]:
+    """Count the answers that were read, that are held now, and at each reading."""
+    read, now, most, whole, finished = [], [0], [0], keeping.read, finishing.finish
+
+    def reading(adapter: Any, body: bytes) -> UpstreamAnswer:
+        read.append(len(body))
+        now[0] += 1
+        most.append(now[0])
+        return whole(adapter, body)
+
+    async def finishing_(*arguments: Any) -> bool:
+        try:
+            return await finished(*arguments)
+        finally:
+            now[0] -= 1
+
+    monkeypatch.setattr(keeping, "read", reading)
+    monkeypatch.setattr(finishing, "finish", finishing_)
+    return read, now, most
+
+
 def test_pictures_behind_links_are_fetched_when_they_can_be_stored(
     hand: Hand, openai: OpenAI, refusing: ExitStack
 ) -> None:
