@@ -297,7 +297,7 @@ def _against_sql(
             flush=True,
         )
     passed, worked = (statistics.median(column) for column in zip(*ratios, strict=True))
-    print(f"{name:28}medians of the ratios {passed:.2f}, CPU {worked:.2f}", flush=True)
+    print(f"{name:27} medians of the ratios {passed:.2f}, CPU {worked:.2f}", flush=True)
 
 
 def _memory_of_archiving(number: int) -> float:
