@@ -14,13 +14,16 @@ import logging
 import time
 from typing import Final
 
+from django.db import DatabaseError, InterfaceError
+from redis.exceptions import RedisError
+
 from tasks_app import conf, metrics
 from tasks_app.core import outcomes
 from tasks_app.core.clock import database_now
 from tasks_app.core.remote import finishing, keeping, records, schedule, setups
 from tasks_app.core.remote.engine import Engine, Flight, Kind
 from tasks_app.core.remote.lines import Line
-from tasks_app.generators.errors import Busy, CannotTell, GeneratorError, Unheard
+from tasks_app.generators.errors import Busy, CannotTell, GeneratorError, NoAnswer, Unheard
 from tasks_app.generators.registry import UnknownAdapter
 from tasks_app.generators.remote import Job, Pace, RemoteAdapter, Submitted, UpstreamAnswer, pace_of
 from tasks_app.lifecycle import ErrorCode
@@ -108,6 +111,11 @@ class _Question:
             await self._later(schedule.for_storage(self._pace))
         except GeneratorError as error:
             await self._failed(error)
+        except (DatabaseError, InterfaceError, RedisError):
+            raise  # it is left to others
+        except Exception:  # whatever an answer led to
+            logger.exception("question %d led to something unforeseen", self._attempt.polls)
+            await self._failed(NoAnswer("The model service answered with something unreadable."))
 
     async def _ask(self) -> None:
         attempt = self._attempt

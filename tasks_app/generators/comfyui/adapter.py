@@ -107,7 +107,7 @@ class ComfyUIAdapter(RemoteAdapter):
         Older versions name the job themselves; the client's id is the key in any case.
         """
         for _ in range(2):
-            for _, upstream_id, client_id in _queued(await self._queue(upstream)):
+            for upstream_id, client_id in _queued(await self._queue(upstream)):
                 if job.key in (upstream_id, client_id):
                     return Submitted(upstream_id)
             reply = await upstream.call(
@@ -115,7 +115,7 @@ class ComfyUIAdapter(RemoteAdapter):
             )
             judge(reply)
             for upstream_id, entry in reply.json().items():
-                _, _, client_id = _entry(list_of(object_of(entry).get("prompt")))
+                _, client_id = _entry(list_of(object_of(entry).get("prompt")))
                 if job.key in (upstream_id, client_id):
                     return Submitted(upstream_id)
         return None
@@ -130,7 +130,7 @@ class ComfyUIAdapter(RemoteAdapter):
                 return _answer(entry, workflow.seed(job.settings, job.params, job.key))
             if not last and any(
                 upstream_id == job.upstream_id
-                for _, upstream_id, _ in _queued(await self._queue(upstream))
+                for upstream_id, _ in _queued(await self._queue(upstream))
             ):
                 return RUNNING
         detail = "The server does not know the workflow any more: started anew, or emptied."
@@ -144,7 +144,7 @@ class ComfyUIAdapter(RemoteAdapter):
         reply = await upstream.call("POST", "/queue", json={"delete": [job.upstream_id]})
         judge(reply)
         running = list_of((await self._queue(upstream)).get("queue_running"))
-        if not any(_entry(list_of(one))[1] == job.upstream_id for one in running):
+        if not any(_entry(list_of(one))[0] == job.upstream_id for one in running):
             return
         if _version(await self._system(upstream)) >= _INTERRUPTS_BY_NAME:
             reply = await upstream.call("POST", "/interrupt", json={"prompt_id": job.upstream_id})
@@ -187,18 +187,17 @@ def _quoted(job: Job) -> str:
     return quote(job.upstream_id, safe="")
 
 
-def _queued(queue: Mapping[str, Any]) -> Iterator[tuple[float, str, str]]:
+def _queued(queue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in ("queue_running", "queue_pending"):
         for one in list_of(queue.get(name)):
             yield _entry(list_of(one))
 
 
-def _entry(entry: list[Any]) -> tuple[float, str, str]:
-    """Read (number, id, workflow, extra data, outputs) as number, id and the client's id."""
-    number = entry[0] if entry and isinstance(entry[0], int | float) else 0
+def _entry(entry: list[Any]) -> tuple[str, str]:
+    """Read (number, id, workflow, extra data, outputs) as id and the client's id."""
     upstream_id = text_of(entry[1]) if len(entry) > 1 else ""
     extra = object_of(entry[3]) if len(entry) > 3 else {}
-    return float(number), upstream_id, text_of(extra.get("client_id"))
+    return upstream_id, text_of(extra.get("client_id"))
 
 
 def _answer(entry: Mapping[str, Any], seed: int | None) -> UpstreamAnswer:

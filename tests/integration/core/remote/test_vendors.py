@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db.models.functions import Now
 
 from tasks_app.core import cancellation
 from tasks_app.core.remote import polling
@@ -242,6 +244,37 @@ def test_ends_of_workflows(hand: Hand, comfy: ComfyUI) -> None:
     lost = hand.send("lost")
     comfy.queue.clear()
     assert hand.ask(lost).poll_failures == 1
+
+
+def test_an_answer_that_nothing_can_be_made_of_is_none(hand: Hand, comfy: ComfyUI) -> None:
+    """A file that no address can name: asked for again, and not until the deadline."""
+    make_comfy(comfy)
+    attempt = hand.send()
+    comfy.finish()
+    (entry,) = comfy.history.values()
+    entry["outputs"]["9"]["images"][0]["filename"] = "\ud800.png"
+    for failures in (1, 2, 3):
+        attempt = hand.ask(attempt)
+        assert (state(attempt), attempt.poll_failures) == (("running", ""), failures)
+    Attempt.objects.update(failing_since=Now() - timedelta(seconds=61))
+    assert state(hand.ask(attempt)) == ("failed", "upstream_unreachable")
+
+
+def test_others_in_the_queue_may_be_odd(hand: Hand, comfy: ComfyUI) -> None:
+    make_comfy(comfy)
+    attempt = hand.send()
+    others: list[Any] = [
+        None,
+        7,
+        {},
+        [],
+        [10**400],
+        [10**400, "x", {}, None, 1],
+        [1, {}, [], [], []],
+    ]
+    comfy.queue[:0] = others
+    attempt = hand.ask(attempt)
+    assert (state(attempt), attempt.poll_failures) == (("running", ""), 0)
 
 
 @pytest.mark.parametrize(
