@@ -6,6 +6,7 @@ its business. An adapter says what to ask and reads what was answered.
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from tasks_app.lifecycle import ErrorCode
 MAX_ANSWER: Final = 1024 * 1024
 """Bytes of an answer that are read unless the adapter asks for more."""
 _DETAIL: Final = 300
+_UNSHOWABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +123,24 @@ def _until(given: str, now: datetime) -> float:
 
 
 def clipped(text: object) -> str:
-    """Return what an upstream said as one short line; "" for what is no text."""
+    """Return what an upstream said as one short line; "" for what is no text.
+
+    Without what neither a table nor a page can hold, or what would steer a terminal.
+    """
     if not isinstance(text, str):
         return ""
-    line = " ".join(text.split())
+    line = " ".join(_UNSHOWABLE.sub(" ", text).split())
     return line if len(line) <= _DETAIL else line[: _DETAIL - 1] + "…"
 
 
 def fraction(value: object, whole: float = 1.0) -> float | None:
     """Return a progress of ``whole`` as 0.0 to 1.0; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return min(1.0, max(0.0, value / whole))
+    try:
+        return min(1.0, max(0.0, value / whole)) if math.isfinite(value) else None
+    except OverflowError:  # an integer beyond all floats
+        return None
 
 
 def text_of(value: object) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tasks_app.core.remote import schedule
 from tasks_app.generators.errors import Busy, GeneratorError, NoAnswer
 from tasks_app.generators.remote import Pace
-from tasks_app.generators.upstream import Reply, fraction, judge, retry_after
+from tasks_app.generators.upstream import Reply, clipped, fraction, judge, retry_after
 
 PACE = Pace(2.0, 15.0)
 
@@ -166,3 +166,13 @@ def test_every_status_has_a_meaning(status: int) -> None:
 )
 def test_progress_is_read_leniently(value: object, found: float | None) -> None:
     assert fraction(value, 100.0) == found
+
+
+def test_a_progress_beyond_all_floats_is_none() -> None:
+    assert fraction(10**400) is None
+
+
+def test_what_an_upstream_says_is_one_line_that_can_be_shown_anywhere() -> None:
+    assert clipped(" a\x1b[31m\tb\0\x85c \ud800\n") == "a [31m b c"
+    assert clipped("é中文\u200d👩") == "é中文\u200d👩"
+    assert len(clipped("x" * 1_000)) == 300
