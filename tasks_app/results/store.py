@@ -131,6 +131,7 @@ def _folder(task_id: UUID) -> str:
 
 def _stored(name: str, content: bytes) -> str:
     try:
+        name = storage().get_available_name(name)  # another's copy may lie there, and stays
         return storage().save(name, ContentFile(content))
     except Exception as error:  # storages of other hosts have errors of their own
         logger.error("the storage refused %s: %s", name, error)

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.files.storage import FileSystemStorage
@@ -13,11 +14,13 @@ from tasks_app.core import cancellation, claim, execution, storing
 from tasks_app.core.claim import Claim
 from tasks_app.gates import figures, refusals
 from tasks_app.gates.connection import client, private_client
+from tasks_app.generators.base import Output
 from tasks_app.maintenance.figures import publish_all
 from tasks_app.models import Generator
 from tasks_app.results import store
 from tests import scenes
 from tests.processes import eventually
+from tests.upstreams.fake import PICTURE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,6 +120,24 @@ def test_what_a_full_disk_took_is_deleted(results: Path, monkeypatch: pytest.Mon
     with pytest.raises(store.StorageRefused):
         store.probe()
     assert [(results / name).exists() for name in taken] == [False]
+
+
+def test_a_copy_that_is_refused_takes_none_away(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two may store one attempt's result, such as one who was taken for lost."""
+    task_id, output = uuid4(), Output(PICTURE, "image/png")
+    kept = store.save(task_id, 1, 0, output)
+
+    def full(self: FileSystemStorage, name: str, content: Any) -> str:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(FileSystemStorage, "_save", full)
+        with pytest.raises(store.StorageRefused):
+            store.save(task_id, 1, 0, output)
+    assert (results / kept.storage_key).read_bytes() == PICTURE
+    assert (results / kept.thumbnail_key).is_file()
 
 
 def test_storages_of_other_hosts_refuse_in_their_own_words(
