@@ -43,5 +43,5 @@ def last_words(folder: Path, name: str) -> str:
         # Code is indented; what follows it is the error, which may have several lines.
         if lines[number - 1].startswith("    ") and _CLASS.match(lines[number]):
             first, *others = lines[number : number + 3]
-            return " | ".join([_CLASS.sub("", first), *others])
+            return " | ".join([_CLASS.sub("", first), *map(str.strip, others)])
     return " | ".join(lines[-3:])

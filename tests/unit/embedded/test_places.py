@@ -125,7 +125,7 @@ def test_a_platform_without_binaries_is_one_sentence(monkeypatch: pytest.MonkeyP
         (
             "migrating\nTraceback (most recent call last):\n"
             '  File "base.py", line 279, in connect\n    raise last_ex.with_traceback(None)\n'
-            "django.db.utils.OperationalError: connection failed\nIs the server running?\n",
+            "django.db.utils.OperationalError: connection failed\n\tIs the server running?\n",
             "connection failed | Is the server running?",
         ),
         (
