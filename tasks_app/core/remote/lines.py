@@ -29,7 +29,6 @@ from tasks_app.logs import HIDDEN
 CONNECT_SECONDS: Final = 5.0
 POLL_SECONDS: Final = 10.0
 SUBMIT_SECONDS: Final = 30.0
-MOST_CONNECTIONS: Final = 256
 _POOLS: Final = 64
 _EACH: Final = 2
 """Kept connections of a pool, and requests at once before the next pool is used. ``httpcore`` looks
@@ -88,10 +87,10 @@ class Pools:
 
 
 def _client(trust: ssl.SSLContext, kept: int) -> httpx.AsyncClient:
-    limits = httpx.Limits(
-        max_connections=MOST_CONNECTIONS, max_keepalive_connections=kept, keepalive_expiry=20
-    )
-    timeout = httpx.Timeout(None, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
+    # How many calls there are is the engine's business: who waited here for a connection, while
+    # others took long, would count as somebody who could not connect.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=kept, keepalive_expiry=20)
+    timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
     return httpx.AsyncClient(
         verify=trust,
         limits=limits,

@@ -1,5 +1,6 @@
 """Upstreams that answer when the picture is there."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,6 +11,9 @@ from django.db.models.functions import Now
 
 from tasks_app.core import cancellation
 from tasks_app.core.remote import submitting
+from tasks_app.core.remote.lines import Clients, Line
+from tasks_app.generators.openai_images.adapter import OpenAIImagesAdapter
+from tasks_app.generators.upstream import Reply
 from tasks_app.maintenance.sweep import sweep
 from tasks_app.models import Artifact, Attempt, Generator, Task
 from tests import scenes
@@ -69,6 +73,37 @@ def test_many_slow_calls_hold_slots_and_no_process(hand: Hand, openai: OpenAI) -
     openai.gate.set()
     hand.land()
     assert Task.objects.filter(state="success").count() == 8
+
+
+def test_as_many_are_under_way_as_there_is_room_for() -> None:
+    """The engine counts calls, nobody else: who takes long keeps no other from connecting."""
+    number, adapter = 300, OpenAIImagesAdapter()
+
+    async def run() -> list[Reply]:
+        there, all_there, clients = 0, asyncio.Event(), Clients()
+
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal there
+            await reader.readuntil(b"\r\n\r\n")
+            there += 1
+            if there == number:
+                all_there.set()
+            await all_there.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=number)
+        port = server.sockets[0].getsockname()[1]
+        line = Line(clients.single, "far", adapter, {"base_url": f"http://127.0.0.1:{port}"}, 30.0)
+        try:
+            return await asyncio.gather(*(line.call("GET", "/") for _ in range(number)))
+        finally:
+            all_there.set()
+            await clients.close()
+            server.close()
+
+    assert [reply.status for reply in asyncio.run(run())] == [200] * number
 
 
 @pytest.mark.parametrize(
