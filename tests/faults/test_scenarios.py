@@ -365,6 +365,7 @@ def _kept_web(plant: Plant) -> bool:
     return True
 
 
+@pytest.mark.timeout(480)  # its long form, on a machine that does other things
 def test_a_rolling_restart_of_everything_under_load(plant: Plant) -> None:
     """No failed request, and no task lost or doubled. `make faults` takes a minute for it."""
     rate, seconds = (float(one) for one in os.environ.get(ROLLING, "8x6").split("x"))
