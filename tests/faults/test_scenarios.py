@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import psutil
+import pytest
 from redis import Redis
 
 from tasks_app.models import Attempt
