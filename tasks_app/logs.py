@@ -205,7 +205,8 @@ class Background(logging.Handler):
             _dropped += 1
 
     def _started(self) -> None:
-        if self._thread is None:
+        # At the very end of a process no thread runs any more, and who starts one waits for ever.
+        if self._thread is None and not sys.is_finalizing():
             with self._starting:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._write, name="logs", daemon=True)

@@ -249,6 +249,18 @@ def test_the_last_line_of_a_process_is_written() -> None:
     assert run("logging.info('last')") == ["parent before", "last"]
 
 
+def test_a_first_line_that_is_said_while_the_process_ends_holds_it_up_in_no_way() -> None:
+    program = (
+        "import logging; from tasks_app import logs\n"
+        "logging.basicConfig(level=logging.INFO, handlers=[logs.Background('json')])\n"
+        "class Last:\n"
+        "    def __del__(self, say=logging.info): say('too late')\n"
+        "last = Last()"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", program], env=environment, timeout=30, check=True)
+
+
 def test_a_forked_child_writes_its_own_lines_and_only_those() -> None:
     found = run(
         "pid = os.fork()\n"
