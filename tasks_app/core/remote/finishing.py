@@ -80,7 +80,8 @@ async def finish_only_copy(
     """Make an answer the task's result that nobody can ask for again.
 
     While the storage refuses it waits, for ``seconds`` until the deadline; False: these are over.
-    Raises ``GeneratorError`` as ``finish`` does, but never ``StorageRefused``.
+    Files behind links are fetched again for as long as questions may fail. Raises
+    ``GeneratorError`` as ``finish`` does, but never ``StorageRefused``.
     """
     try:
         return await _finish_or_wait(engine, attempt, line, answer, time.monotonic() + seconds)
@@ -92,7 +93,7 @@ async def finish_only_copy(
 async def _finish_or_wait(
     engine: Engine, attempt: Attempt, line: Line, answer: UpstreamAnswer, give_up: float
 ) -> bool:
-    pause, size = _FIRST_WAIT, keeping.size_of(answer)
+    pause, size, failing = _FIRST_WAIT, keeping.size_of(answer), _Failing()
     with _holding(size) as fits:
         while time.monotonic() < give_up:
             try:
@@ -100,12 +101,30 @@ async def _finish_or_wait(
                 return True
             except StorageRefused:
                 logger.warning("the storage takes no result: %d bytes wait for it", size)
+                failing = _Failing()
+            except GeneratorError as error:  # the links of an answer can be asked for again
+                if not error.retryable or failing.long_enough():
+                    raise
+                logger.warning("a result cannot be fetched now: %s", error.detail)
             ending = engine.ending.is_set()
             if (ending or not fits) and await _handed_over(engine, attempt, answer):
                 return True
             await _pause(engine, min(pause, max(0.0, give_up - time.monotonic())))
             pause = min(pause * 2, _LONGEST_WAIT)
     return False
+
+
+class _Failing:
+    """Whether something has failed for as long as questions may; from its first failure on."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def long_enough(self) -> bool:
+        """Count a failure; True when the first one was long ago."""
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        return now - self._since >= conf.get().poll_failing_seconds
 
 
 async def _pause(engine: Engine, seconds: float) -> None:

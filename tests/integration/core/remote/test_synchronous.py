@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db.models.functions import Now
+from pytest_django import Settings
 
 from tasks_app.core import cancellation
 from tasks_app.core.remote import submitting
@@ -188,9 +189,22 @@ def test_a_worker_that_dies_in_the_middle_leaves_an_unknown_outcome(
     assert state(attempt) == ("failed", "outcome_unknown")
 
 
-def test_a_picture_that_cannot_be_fetched_is_not_paid_for_twice(hand: Hand, openai: OpenAI) -> None:
+def test_a_picture_that_cannot_be_fetched_is_not_paid_for_twice(
+    hand: Hand, openai: OpenAI, settings: Settings
+) -> None:
+    settings.DARKROOM = settings.DARKROOM | {"poll_failing_seconds": 0.0}
     openai.links = True
     openai.faults["file"] = [fake.status(500), fake.status(500), fake.status(500)]
     make(openai)
     assert state(hand.send()) == ("failed", "upstream_unreachable")
     assert (openai.count("create"), openai.count("file")) == (1, 3)
+
+
+def test_a_picture_that_cannot_be_fetched_for_a_while_is_not_lost(
+    hand: Hand, openai: OpenAI
+) -> None:
+    openai.links = True
+    openai.faults["file"] = [fake.status(500), fake.status(503), fake.status(500), fake.status(404)]
+    make(openai)
+    assert (state(hand.send()), held()) == (("success", ""), 0)
+    assert (openai.count("create"), openai.count("file")) == (1, 5)
