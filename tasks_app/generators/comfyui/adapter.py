@@ -36,7 +36,9 @@ from tasks_app.lifecycle import ErrorCode
 _LIMIT: Final = 16 * MAX_ANSWER
 """Histories and queues repeat whole workflows."""
 _LATEST: Final = "200"
-_PATH: Final = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:[/\\]|[/\\])[^\s'\",;]+")
+_PATH: Final = re.compile(
+    r"(?:(?<![\w.:/\\])(?:[A-Za-z]:[/\\]|[/\\])|(?<=:)/(?!/)|(?<=file:)//)[^\s'\",;]+"
+)
 """Where files lie on the server, which is nobody else's business."""
 _INTERRUPTS_BY_NAME: Final = (0, 3, 57)
 """The first version that looks whom an interrupt names: before it, whatever ran was stopped."""

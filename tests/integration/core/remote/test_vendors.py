@@ -236,11 +236,11 @@ def test_files_are_an_attempts_own(hand: Hand, comfy: ComfyUI) -> None:
 def test_ends_of_workflows(hand: Hand, comfy: ComfyUI) -> None:
     make_comfy(comfy)
     broken = hand.send("broken")
-    said = "Saving outside is not allowed.\n output_dir: /srv/comfy/output\n"
+    said = "Not allowed, see https://a.example/b.\n output_dir: /srv/comfy, dir:/srv/comfy/x y"
     comfy.finish("error", [["execution_error", {"exception_message": said}]])
     broken = hand.ask(broken)
     assert state(broken) == ("failed", "upstream_error")
-    assert broken.error_detail == "Saving outside is not allowed. output_dir: …"
+    assert broken.error_detail == ("Not allowed, see https://a.example/b. output_dir: …, dir:… y")
     lost = hand.send("lost")
     comfy.queue.clear()
     assert hand.ask(lost).poll_failures == 1
