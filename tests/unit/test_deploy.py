@@ -300,7 +300,7 @@ def test_libpq_programs_get_the_password_where_nobody_sees_it() -> None:
     [
         ([], 2, "psql, pg_dump or pg_restore"),
         (["name"], 0, "darkroom"),
-        (["no-such-program"], 127, "No such file"),
+        (["no-such-program"], 127, "no-such-program: "),
         (["printenv", "PGPASSWORD"], 0, "0af1"),
     ],
 )
