@@ -58,7 +58,7 @@ def page(owner_id: int, wanted: Filter) -> tuple[list[View], UUID | None]:
         if len(ids) > wanted.limit or last is None:
             break
     cursor = ids[wanted.limit - 1] if len(ids) > wanted.limit else last
-    return views(ids[: wanted.limit], owner_id), cursor
+    return views(ids[: wanted.limit], owner_id, kept=False), cursor
 
 
 def neighbours(task_id: UUID, owner_id: int) -> tuple[UUID | None, UUID | None]:

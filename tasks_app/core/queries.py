@@ -41,9 +41,13 @@ def view(task_id: UUID, owner_id: int) -> View:
     return found[0]
 
 
-def views(task_ids: Sequence[UUID], owner_id: int) -> list[View]:
-    """Return those of the tasks that are this owner's, in the order asked for."""
-    bodies = _bodies(list(task_ids))
+def views(task_ids: Sequence[UUID], owner_id: int, *, kept: bool = True) -> list[View]:
+    """Return those of the tasks that are this owner's, in the order asked for.
+
+    ``kept``: documents that this process keeps will do. Polls ask again soon; a page that is
+    looked at once must not show what was removed by way of another process seconds ago.
+    """
+    bodies = _bodies(list(task_ids), kept)
     own = [
         (bodies[task_id], task_id)
         for task_id in task_ids
@@ -57,12 +61,12 @@ Body = tuple[dict[str, Any], int | None]
 """A snapshot's body and the percent that the running attempt reported."""
 
 
-def _bodies(task_ids: list[UUID]) -> dict[UUID, Body]:
+def _bodies(task_ids: list[UUID], kept: bool) -> dict[UUID, Body]:
     found: dict[UUID, Body] = {}
-    for task_id in task_ids:
-        kept = _terminal.get(task_id)
-        if kept is not None:
-            found[task_id] = (kept, None)
+    for task_id in task_ids if kept else ():
+        body = _terminal.get(task_id)
+        if body is not None:
+            found[task_id] = (body, None)
     missing = [task_id for task_id in task_ids if task_id not in found]
     told = _read_snapshots(missing)
     for task_id, (raw, progress) in told.items():

@@ -215,6 +215,19 @@ def test_a_removed_result_is_a_tombstone_and_removing_it_again_changes_nothing(
     problem(as_alice("DELETE", f"/v1/tasks/{live.pk}/result"), 422, "no_result")
 
 
+def test_a_list_shows_at_once_what_another_process_has_removed(
+    as_alice: Caller, alice: Any
+) -> None:
+    task = finished(alice)
+    as_alice.get(f"/v1/tasks/{task.pk}")
+    kept = queries._terminal.get(task.pk)
+    assert kept is not None
+    as_alice("DELETE", f"/v1/tasks/{task.pk}/result")
+    queries._terminal.keep(task.pk, kept)  # as the others still have it
+    [item] = as_alice.get("/v1/tasks").json()["items"]
+    assert item["result"]["removed_at"] is not None
+
+
 def test_cancelling_twice_or_too_late_changes_nothing(as_alice: Caller, alice: Any) -> None:
     pending, done = submit(alice), None
     path = f"/v1/tasks/{pending.pk}"
