@@ -42,6 +42,7 @@ _FILE_THREADS: Final = 2
 _DOWNLOADS: Final = 4
 """Results that are held in memory at once, each of at most ``max_artifact_bytes``."""
 _CLEARLY_LESS: Final = 0.75
+"""Of a generator's share: at one place less every ending would wake who waits for room."""
 _START_SECONDS: Final = 10.0
 _PATIENCE: Final = 600.0
 """Seconds that the database is waited for; longer than any restart."""
@@ -88,7 +89,7 @@ class Engine:
         """For answers and webhooks that are read from the database: each may be large."""
         self.ending: asyncio.Event
         """Set when the process ends: who only waits hands over what he holds."""
-        self.later: Together[records.Later, None]
+        self.later: Together[records.Later]
         self._flights: dict[tuple[UUID, Kind], Flight] = {}
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -116,11 +117,11 @@ class Engine:
         with self._lock:
             return [pk for pk, count in self._counts().items() if count >= most]
 
-    def wait_for_less(self, crowded: Collection[UUID], share: float, seconds: float) -> bool:
-        """Wait until one of these generators has clearly less than its share; False: too long."""
+    def wait_for_less(self, crowded: Collection[UUID], share: float, seconds: float) -> None:
+        """Wait until one of these generators has clearly less than its share, at most so long."""
         few = int(conf.get().remote_calls * share * _CLEARLY_LESS)
         with self._changed:
-            return self._changed.wait_for(lambda: self._any_below(crowded, few), timeout=seconds)
+            self._changed.wait_for(lambda: self._any_below(crowded, few), timeout=seconds)
 
     def _any_below(self, generators: Collection[UUID], few: int) -> bool:
         counts = self._counts()
@@ -182,9 +183,8 @@ class Engine:
         """Call ``action`` where it may compute and store."""
         return await self._elsewhere(self._files, lambda: action(*arguments))
 
-    async def _ask_later(self, wishes: Sequence[records.Later]) -> list[None]:
+    async def _ask_later(self, wishes: Sequence[records.Later]) -> None:
         await self.in_database(_write_later, wishes)
-        return [None] * len(wishes)
 
     async def _elsewhere(self, pool: ThreadPoolExecutor, action: Callable[[], T]) -> T:
         # Log lines are said with the names of the flight there, too.
@@ -283,9 +283,9 @@ class Engine:
 
 def _write_later(wishes: Sequence[records.Later]) -> None:
     """Set the next due times, and tell readers what progress was seen."""
-    reached = zip(wishes, records.ask_later(wishes), strict=True)
-    told = [(wish.attempt, so_far) for wish, so_far in reached if wish.progress and so_far]
-    progress.tell_all(told)
+    reached = records.ask_later(wishes)
+    told = [wish.attempt for wish in wishes if wish.progress]
+    progress.tell_all([(one, reached[one.pk]) for one in told if reached.get(one.pk)])
 
 
 def _close_own(together: threading.Barrier) -> None:

@@ -58,10 +58,11 @@ def round_of(pool: str, engine: Engine) -> int:
             metrics.observe(metrics.POLL_LATENESS, max(0.0, taken.late), pool)
             _launch(engine, taken)
         number += len(found)
-        if not found and not crowded:
+        if found:
+            continue
+        if not crowded:
             break
-        if not found:
-            engine.wait_for_less(crowded, _SHARE, min(left, _LOOK_SECONDS))
+        engine.wait_for_less(crowded, _SHARE, min(left, _LOOK_SECONDS))
     return number
 
 

@@ -181,21 +181,15 @@ class Later:
     answered: bool = True
 
 
-def ask_later(wishes: Sequence[Later]) -> list[float | None]:
-    """Set the next due times; returns the progress of each so far, None when others were first."""
-    if not wishes:
-        return []
-    # Rows that are locked are waited for one at a time: whoever holds one row of many and waits
-    # for another one can be waited for.
-    found = _put_off(wishes, "SKIP LOCKED" if len(wishes) > 1 else "")
-    return [
-        found[wish.attempt.pk] if wish.attempt.pk in found else _put_off_one(wish, len(wishes))
-        for wish in wishes
-    ]
-
-
-def _put_off_one(wish: Later, together: int) -> float | None:
-    return _put_off([wish], "").get(wish.attempt.pk) if together > 1 else None
+def ask_later(wishes: Sequence[Later]) -> dict[UUID, float]:
+    """Set the next due times; returns the progress of each so far, but of those others took."""
+    reached = _put_off(wishes, "SKIP LOCKED")
+    for wish in wishes:
+        # Rows that are locked are waited for one at a time: who holds one of many and waits for
+        # another one can be waited for.
+        if wish.attempt.pk not in reached:
+            reached |= _put_off([wish], "")
+    return reached
 
 
 def _put_off(wishes: Sequence[Later], locked: str) -> dict[UUID, float]:

@@ -10,41 +10,39 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 _MOST: Final = 500
 """Items of one statement."""
 
 
-class Together(Generic[Item, Result]):
-    """Writes items in batches; for one event loop.
+class Together(Generic[Item]):
+    """Writes items in batches; for one event loop."""
 
-    ``write`` gets the items and returns a result for each, in the same order.
-    """
-
-    def __init__(self, write: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]]) -> None:
+    def __init__(self, write: Callable[[Sequence[Item]], Awaitable[None]]) -> None:
         self._write = write
-        self._waiting: list[tuple[Item, asyncio.Future[Result]]] = []
+        self._waiting: list[tuple[Item, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
 
-    async def put(self, item: Item) -> Result:
+    async def put(self, item: Item) -> None:
         """Write an item, with others where there are some; raises what writing it raised."""
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
         if self._writer is None or self._writer.done():
             self._writer = asyncio.ensure_future(self._write_all())
-        return await future
+        await future
 
     async def _write_all(self) -> None:
         while self._waiting:  # shrinks by one batch each time, and ends with the loop
             batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+            failed: Exception | None = None
             try:
-                results = await self._write([item for item, _ in batch])
+                await self._write([item for item, _ in batch])
             except Exception as error:
-                for _, future in batch:
-                    if not future.done():
-                        future.set_exception(error)
-                continue
-            for (_, future), result in zip(batch, results, strict=True):
-                if not future.done():
-                    future.set_result(result)
+                failed = error
+            for _, future in batch:
+                if future.done():
+                    continue
+                if failed is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(failed)

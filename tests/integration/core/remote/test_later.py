@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -32,7 +33,7 @@ def far_off(hand: Hand, number: int) -> list[Attempt]:
     return [Attempt.objects.get(pk=attempt.pk) for attempt in attempts]
 
 
-def elsewhere(wishes: list[Later]) -> list[float | None]:
+def elsewhere(wishes: list[Later]) -> dict[UUID, float]:
     try:
         return records.ask_later(wishes)
     finally:
@@ -49,7 +50,7 @@ def test_each_gets_its_own_time_and_progress(hand: Hand, upstream: Replicate) ->
     told = records.ask_later(
         [Later(first, 900.0, 0.25), Later(second, 500.0, 0.1, answered=False), Later(third, 1.0)]
     )
-    assert told == [0.25, 0.5, None], "progress never goes back; the third is asked by others"
+    assert told == {first.pk: 0.25, second.pk: 0.5}, "it never goes back; others ask the third"
     assert 850 < in_seconds(first) < 901
     assert 450 < in_seconds(second) < 501
     second.refresh_from_db()
@@ -68,7 +69,7 @@ def test_a_row_that_is_held_delays_no_other(hand: Hand, upstream: Replicate) -> 
             answer = pool.submit(elsewhere, [Later(held, 900.0), Later(free, 900.0)])
             eventually(lambda: in_seconds(free) > 850)
             assert not answer.done()
-        assert answer.result(20) == [0.0, 0.0]
+        assert answer.result(20) == {held.pk: 0.0, free.pk: 0.0}
     assert in_seconds(held) > 850
 
 
