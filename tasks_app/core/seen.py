@@ -6,7 +6,7 @@ A whole row is a task's document; a batch that ends hundreds of tasks reads a th
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import UTC, date
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -14,31 +14,6 @@ from django.db.models.functions import TruncDate
 
 from tasks_app.lifecycle import TERMINAL, State
 from tasks_app.models import Task
-
-
-class Seen(Protocol):
-    """A task as it was read: its whole row, or the part of it that a ``Glance`` is."""
-
-    pk: UUID
-    state: str
-    attempt_number: int
-    version: int
-    owner_id: int
-    generator_id: UUID
-    flow_id: UUID
-    pool: str
-    request_id: str
-    callback_url: str
-    callback_running: bool
-    paid_by: UUID | None
-
-    @property
-    def counted_on(self) -> date:
-        """The day (UTC) whose count it is part of."""
-
-    @property
-    def terminal(self) -> bool:
-        """Whether the state is final."""
 
 
 @dataclass(slots=True)
@@ -64,6 +39,9 @@ class Glance:
         """Whether the state is final."""
         return State(self.state) in TERMINAL
 
+
+Seen: TypeAlias = Task | Glance
+"""A task as it was read: its whole row, or a part of it."""
 
 # A day, and no moments: to read those takes longer than all the rest.
 _COLUMNS: Final = tuple(

@@ -17,7 +17,7 @@ SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Verdict:
     """What was seen of one generator's upstream, in a sentence: a ``Phrase`` where it is ours."""
 
     generator: str
@@ -25,7 +25,7 @@ class Seen:
     text: str
 
 
-def check(generators: Sequence[Generator]) -> list[Seen]:
+def check(generators: Sequence[Generator]) -> list[Verdict]:
     """Look at the upstreams of generators, all at once; those that work here have none.
 
     Credentials are read where this runs: workers of other hosts may have others.
@@ -33,7 +33,7 @@ def check(generators: Sequence[Generator]) -> list[Seen]:
     return asyncio.run(_check(generators))
 
 
-async def _check(generators: Sequence[Generator]) -> list[Seen]:
+async def _check(generators: Sequence[Generator]) -> list[Verdict]:
     clients = Clients()
     try:
         return list(await asyncio.gather(*(_one(clients, each) for each in generators)))
@@ -41,23 +41,23 @@ async def _check(generators: Sequence[Generator]) -> list[Seen]:
         await clients.close()
 
 
-async def _one(clients: Clients, generator: Generator) -> Seen:
+async def _one(clients: Clients, generator: Generator) -> Verdict:
     try:
         adapter = registry.build(generator.adapter, generator.settings)
         if not isinstance(adapter, RemoteAdapter):
-            return Seen(generator.name, True, Phrase("It works here and has no upstream."))
+            return Verdict(generator.name, True, Phrase("It works here and has no upstream."))
         line = Line(clients.single, generator.name, adapter, generator.settings, SECONDS)
         async with asyncio.timeout(SECONDS):
             said = await adapter.check(line, generator.settings)
-        return Seen(generator.name, True, said)
+        return Verdict(generator.name, True, said)
     except GeneratorError as error:
-        return Seen(generator.name, False, error.phrase or Phrase("It does not answer."))
+        return Verdict(generator.name, False, error.phrase or Phrase("It does not answer."))
     except (InvalidSettings, registry.UnknownAdapter) as error:
         text = Phrase("Its settings do not fit: %(why)s", why=str(error))
-        return Seen(generator.name, False, text)
+        return Verdict(generator.name, False, text)
     except TimeoutError:
         text = Phrase("It did not answer within %(seconds)d seconds.", seconds=SECONDS)
-        return Seen(generator.name, False, text)
+        return Verdict(generator.name, False, text)
     except Exception as error:  # whatever an answer led to: its text may hold anything
         text = Phrase("It answers oddly (%(what)s).", what=type(error).__name__)
-        return Seen(generator.name, False, text)
+        return Verdict(generator.name, False, text)
