@@ -7,6 +7,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.utils import translation
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from pytest_django import Settings
 
 from tasks_app.api.openapi import document
@@ -15,6 +17,12 @@ from tasks_app.gates import figures, slots
 from tasks_app.gates.connection import client, forget_failures
 from tasks_app.models import Generator
 from tests import artists
+
+# How long an example takes depends on what else the machine does: no test fails for that.
+hypothesis_settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("unhurried")
 
 FAST: dict[str, Any] = {
     "lease": 3.0,

@@ -22,7 +22,6 @@ values = st.recursive(
 @pytest.mark.django_db
 @settings(
     max_examples=200,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(values)

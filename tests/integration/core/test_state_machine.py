@@ -222,7 +222,6 @@ def test_invariants_hold_under_random_interleavings(monkeypatch: pytest.MonkeyPa
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=30,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )

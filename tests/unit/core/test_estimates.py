@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks_app.core import estimates
@@ -96,7 +96,6 @@ flows_of = st.lists(
 
 
 @given(flows_of, st.integers(1, 4), st.integers(1, 3))
-@settings(deadline=None)
 def test_everything_starts_once_in_the_order_of_its_flow_and_time_moves_forward(
     told: list[tuple[int, int, float, float, UUID, float]], free: int, limit: int
 ) -> None:
@@ -117,7 +116,6 @@ def test_everything_starts_once_in_the_order_of_its_flow_and_time_moves_forward(
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.sampled_from([1.0, 4.0]))
-@settings(deadline=None)
 def test_whoever_waits_gets_the_share_of_his_weight(mine: int, others: int, weight: float) -> None:
     flows = [flow(1, mine, factor=weight), flow(2, others)]
     both = owners_of(flows, play(flows))

@@ -2,7 +2,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks_app.generators.errors import GeneratorError
@@ -101,7 +101,7 @@ def test_a_video_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert "seconds" in refused(GOOD)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, len(GOOD) - 1), st.binary(min_size=1, max_size=12))
 def test_damaged_bytes_never_raise_anything_else(at: int, noise: bytes) -> None:
     damaged = GOOD[:at] + noise + GOOD[at + len(noise) :]
